@@ -1,0 +1,50 @@
+// Package bridge is the channel between the host and the trusted guest inside a
+// sandbox: a stream of frames over any ordered, reliable byte stream (a socket
+// pair, two pipes, the attached stream of a container). It knows nothing of
+// what carries it and nothing of what the frames mean beyond their kinds.
+//
+// Every byte from the guest's end is hostile input: by the time it arrives, the
+// program may have written it. The decoder bounds what it holds, and a stream
+// that breaks the rules is dead for good.
+//
+// # The stream
+//
+// A stream is a sequence of chunks. All integers are big-endian.
+//
+//	offset  size  field
+//	0       1     version, 1
+//	1       1     kind
+//	2       2     flags: bit 0 (MORE) says that another chunk of this frame follows
+//	4       4     id
+//	8       4     length of the payload, at most 65,536
+//	12      …     payload
+//
+// The payloads of the chunks of one frame, joined, are
+//
+//	0       4     length h of the head
+//	4       h     the head: one JSON object in UTF-8
+//	4+h     …     the body: bytes without interpretation
+//
+// Chunks of frames with different ids may be interleaved; chunks of one id come
+// in order and agree in kind. An unknown version, unknown flag bits, a payload
+// over the limit, a head longer than its frame, a frame over the connection's
+// limit, or too many unfinished frames are errors ([ErrProtocol]).
+//
+// # The kinds and the order of one execution
+//
+//	guest → host  hello     the guest is sealed and parked. {"protocol":1,"python":"3.14.6","abilities":[…]}
+//	host → guest  analyse   body: the source. {"language":"python"}
+//	guest → host  facts     {"facts":[{"kind","target","via","line","column"}],"error":null}
+//	host → guest  arm       limits, environment and files, all before any user code; body: the files' bytes
+//	guest → host  arm       {"error":""} once they are in force
+//	host → guest  run       {"variables":{…}}: the parsed source of analyse runs
+//	guest → host  result    how it ended; then the guest parks until it is killed
+//
+// While a program runs the guest may send display, ask, call and progress
+// frames; the host answers by id; cancel goes either way. The heads of the
+// kinds in use are the exported Head types of this package. A guest that does
+// not know a kind answers nothing and parks.
+//
+// The guest's end is reachable by the program. A result frame is therefore
+// exactly as trustworthy as what the program prints; only the first one counts.
+package bridge

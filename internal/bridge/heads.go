@@ -1,0 +1,108 @@
+package bridge
+
+import "encoding/json"
+
+// Protocol is the version of the conversation that hello announces.
+const Protocol = 1
+
+// HelloHead says that the guest is sealed and parked.
+type HelloHead struct {
+	Protocol  int      `json:"protocol"`
+	Python    string   `json:"python"`
+	Abilities []string `json:"abilities"`
+}
+
+// AnalyseHead asks for the facts of the source in the frame's body.
+type AnalyseHead struct {
+	Language string `json:"language"`
+}
+
+// FactsHead is what the source would do. With Failure set the source does not
+// parse and nothing will run; the failure is the program's answer.
+type FactsHead struct {
+	Facts   []Fact     `json:"facts"`
+	Failure *Exception `json:"failure,omitempty"`
+}
+
+// Fact is one thing that the source would do: a policy kind, its target and the
+// place. Line and Column count from 1; Column is in characters.
+type Fact struct {
+	Kind   string `json:"kind"`
+	Target string `json:"target"`
+	Via    string `json:"via,omitempty"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+// ArmHead puts the last restrictions in force before any user code runs. The
+// guest can only narrow what it was sealed with. Files lie in the frame's body,
+// one after the other.
+type ArmHead struct {
+	Limits      ArmLimits         `json:"limits"`
+	Environment map[string]string `json:"environment,omitempty"`
+	Files       []ArmFile         `json:"files,omitempty"`
+	// NoFork and NoExec stack a further filter that refuses new processes
+	// (threads stay) or new programs.
+	NoFork bool `json:"no_fork,omitempty"`
+	NoExec bool `json:"no_exec,omitempty"`
+}
+
+// ArmLimits are resource limits in the kernel's own units; zero leaves a limit
+// as it was sealed.
+type ArmLimits struct {
+	AddressSpace int64 `json:"address_space,omitempty"` // bytes
+	CPUSeconds   int64 `json:"cpu_seconds,omitempty"`
+	Processes    int64 `json:"processes,omitempty"`
+	OpenFiles    int64 `json:"open_files,omitempty"`
+	FileSize     int64 `json:"file_size,omitempty"` // bytes
+}
+
+// ArmFile is one file for the workspace. Path is relative to it.
+type ArmFile struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+}
+
+// ArmedHead is the guest's answer to arm; an empty Error means that all is in force.
+type ArmedHead struct {
+	Error string `json:"error"`
+}
+
+// RunHead starts the source that was analysed.
+type RunHead struct {
+	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+}
+
+// Outcome is how the program ended, by its own account.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeOK        Outcome = "ok"        // ran to its end
+	OutcomeException Outcome = "exception" // an exception was not caught
+	OutcomeExit      Outcome = "exit"      // SystemExit
+)
+
+// ResultHead is the program's account of how it ended.
+type ResultHead struct {
+	Outcome  Outcome `json:"outcome"`
+	ExitCode int     `json:"exit_code"`
+	// Value is the JSON value of the last expression; absent for None.
+	Value     json.RawMessage `json:"value,omitempty"`
+	ValueType string          `json:"value_type,omitempty"`
+	Exception *Exception      `json:"exception,omitempty"`
+	Warnings  []string        `json:"warnings,omitempty"`
+}
+
+// Exception is a Python exception, cut to the frames of the user's own source.
+type Exception struct {
+	Class   string `json:"class"`
+	Message string `json:"message"`
+	Errno   int    `json:"errno,omitempty"`
+	// Traceback holds the formatted frames; Text the whole report as the
+	// program's stderr would show it.
+	Traceback []string `json:"traceback,omitempty"`
+	Text      string   `json:"text,omitempty"`
+	Line      int      `json:"line,omitempty"`
+	Column    int      `json:"column,omitempty"`
+}

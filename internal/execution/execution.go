@@ -1,0 +1,85 @@
+// Package execution holds the nouns that every other room shares: the identity
+// of an operation, who asked, what was asked, the limits it ran under, what the
+// kernel measured, and the answer.
+//
+// Only data and pure functions over it belong here. No room is imported, no
+// clock is read, no file is touched; the one source of outside state is
+// crypto/rand in [NewID].
+package execution
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// ID names one operation. It is unguessable: whoever holds it may read the
+// operation, so it is never derived from anything a caller chose.
+type ID string
+
+// idBytes gives 160 bits, a whole number of base32 digits.
+const idBytes = 20
+
+// NewID mints an ID from the system's random source.
+func NewID() ID {
+	var b [idBytes]byte
+	// Since Go 1.24 rand.Read never returns an error: it ends the process.
+	_, _ = rand.Read(b[:])
+	return ID("op_" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:])))
+}
+
+// Principal is who asked.
+type Principal string
+
+// Local is the principal of stdio, of the command line and of HTTP without tokens.
+const Local Principal = "local"
+
+// Digest is a SHA-256. The zero Digest names nothing.
+type Digest [sha256.Size]byte
+
+// DigestOf hashes parts, each preceded by its length, so that moving a byte
+// from one part to the next changes the result.
+func DigestOf(parts ...[]byte) Digest {
+	h := sha256.New()
+	var n [8]byte
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write(p)
+	}
+	return Digest(h.Sum(nil))
+}
+
+// IsZero reports whether d names nothing.
+func (d Digest) IsZero() bool { return d == Digest{} }
+
+// String is the lower-case hexadecimal form with its algorithm in front.
+func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
+
+// Language is what the code is written in.
+type Language string
+
+// The languages.
+const (
+	Python Language = "python"
+	Bash   Language = "bash"
+)
+
+var languageNames = map[string]Language{
+	"": Python, "python": Python, "py": Python, "python3": Python,
+	"bash": Bash, "sh": Bash, "shell": Bash,
+}
+
+// ParseLanguage reads a language name or alias without regard to case. The
+// empty string is Python.
+func ParseLanguage(s string) (Language, error) {
+	l, ok := languageNames[strings.ToLower(strings.TrimSpace(s))]
+	if !ok {
+		return "", fmt.Errorf("unknown language %q: use python (py, python3) or bash (sh, shell)", s)
+	}
+	return l, nil
+}

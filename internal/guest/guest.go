@@ -1,0 +1,18 @@
+// Package guest holds the Python that runs inside a sandbox: the fork server,
+// the sealing of a child, the loop that speaks the bridge, the analyser and the
+// cell runner. It is real source in the folder gearbox_guest, embedded as files.
+//
+// It is the trusted base of the Linux backend: until a child is sealed this code
+// holds capabilities, and what a child reports before user code runs is believed
+// only because this code wrote it. It uses the standard library alone.
+package guest
+
+import "embed"
+
+// Files is the Python package gearbox_guest, to be put on the guest's sys.path.
+//
+//go:embed gearbox_guest/*.py
+var Files embed.FS
+
+// Package is the name of the Python package and of its folder in [Files].
+const Package = "gearbox_guest"
