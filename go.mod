@@ -16,3 +16,5 @@ require (
 	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0
 )
+
+require github.com/go-json-experiment/json v1.27.2 // indirect
