@@ -1,0 +1,236 @@
+"""Runs one program as a notebook cell would run, in a process that then ends.
+
+The program is the module __main__. The value of its last expression is kept instead of printed, await works at the top
+level, and what follows the program is what an interpreter does before it exits: other threads are waited for, exit
+handlers run, streams are flushed.
+"""
+
+from __future__ import annotations
+
+import _sitebuiltins
+import ast
+import atexit
+import builtins
+import gc
+import io
+import linecache
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import Any
+
+from . import report, values
+
+# The name that holds the last value for the instant between the last statement and its removal.
+_VALUE = "__gearbox_value__"
+_INTERRUPTED = 130  # what a shell says of a program that SIGINT ended
+
+
+class Program:
+    """Source, compiled once, with the warnings that compiling it raised."""
+
+    def __init__(self, source: str, tree: ast.Module, caught: list[warnings.WarningMessage]) -> None:
+        """Compile the tree, which is changed. Raises what compile raises: SyntaxError, RecursionError, MemoryError."""
+        _keep_last_value(tree)
+        with warnings.catch_warnings(record=True) as more:
+            warnings.simplefilter("always")
+            self.code = _compile(source, tree)
+        self.source = source
+        self.warnings = [*caught, *more]
+
+
+def execute(program: Program, variables: dict[str, Any], workspace: str) -> dict[str, Any]:
+    """Run the program to the end of all its threads and return the head of the result frame."""
+    head = attempt(program, variables, workspace)
+    _wind_down()
+    return head
+
+
+def attempt(program: Program, variables: dict[str, Any], workspace: str) -> dict[str, Any]:
+    """Run the program's statements and report how they ended."""
+    # Untouched zero pages, given back when memory has run out so that the report can be made.
+    reserve = bytearray(4 << 20)
+    namespace = _main_module(variables)
+    _cache_source(program.source)
+    try:
+        _show_warnings(program.warnings)
+        _evaluate(program.code, namespace)
+    except SystemExit as exc:
+        return _exited(exc)
+    except BaseException as exc:  # noqa: BLE001 - whatever the program let pass is its answer
+        del reserve
+        return _failed(exc, workspace)
+    return _returned(namespace.pop(_VALUE, None))
+
+
+def open_streams() -> None:
+    """Give the interpreter text streams on descriptors 0, 1 and 2, whatever the locale says.
+
+    Output is flushed at each line, so that a killed program loses little and its order against its subprocesses stays.
+    Text that UTF-8 cannot carry is escaped: printing never fails.
+    """
+    sys.stdin = sys.__stdin__ = _stream(0, "r", "surrogateescape")  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = _stream(1, "w", "backslashreplace")  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _stream(2, "w", "backslashreplace")  # type: ignore[misc]
+
+
+def add_site_builtins() -> None:
+    """Add exit, quit and help as site does, without the rest of site: no .pth file is read."""
+    for name in ("exit", "quit"):
+        setattr(builtins, name, _sitebuiltins.Quitter(name, "Ctrl-D (i.e. EOF)"))
+    setattr(builtins, "help", _sitebuiltins._Helper())  # noqa: B010 - a new name for the type checker
+
+
+def _stream(fd: int, mode: str, errors: str) -> io.TextIOWrapper:
+    raw = open(fd, mode + "b", closefd=False)  # noqa: SIM115 - lives as long as the process
+    stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, line_buffering=mode == "w")  # type: ignore[arg-type]
+    stream.mode = mode  # type: ignore[misc]
+    return stream
+
+
+def _compile(source: str, tree: ast.Module) -> CodeType:
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        code: CodeType = compile(tree, report.FILENAME, "exec", flags=flags, dont_inherit=True)
+    except SyntaxError as exc:
+        lines = source.split("\n")
+        if exc.text is None and exc.lineno is not None and 0 < exc.lineno <= len(lines):
+            exc.text = lines[exc.lineno - 1]  # a compiler that was given a tree has no text to show
+        raise
+    return code
+
+
+def _keep_last_value(tree: ast.Module) -> None:
+    """Turn a last expression into an assignment. One code object stays one: tracebacks and await are as written."""
+    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return
+    last = tree.body[-1]
+    target = ast.copy_location(ast.Name(id=_VALUE, ctx=ast.Store()), last.value)
+    tree.body[-1] = ast.copy_location(ast.Assign(targets=[target], value=last.value), last)
+
+
+def _main_module(variables: dict[str, Any]) -> dict[str, Any]:
+    main = ModuleType("__main__")
+    main.__dict__.update(variables)
+    main.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    sys.argv = [""]
+    return main.__dict__
+
+
+def _cache_source(source: str) -> None:
+    """Let tracebacks, warnings and inspect find the source; an entry without a time is never checked against a file."""
+    linecache.cache[report.FILENAME] = (len(source), None, source.splitlines(keepends=True), report.FILENAME)
+
+
+def _show_warnings(caught: list[warnings.WarningMessage]) -> None:
+    registry: dict[str | tuple[str, type[Warning], int], int] = {}  # shows each only once
+    for w in caught:
+        warnings.warn_explicit(str(w.message), w.category, report.FILENAME, w.lineno, "__main__", registry)
+
+
+def _evaluate(code: CodeType, namespace: dict[str, Any]) -> None:
+    pending = eval(code, namespace)
+    if pending is not None:
+        import asyncio  # only for a program that awaits at its top level
+
+        asyncio.run(pending)
+
+
+def _returned(value: object) -> dict[str, Any]:
+    converted = values.convert(value)
+    head: dict[str, Any] = {"outcome": "ok", "exit_code": 0}
+    if converted.type_name:
+        head["value_type"] = converted.type_name
+    if converted.warning:
+        head["warnings"] = [converted.warning]
+    elif converted.value is not None:
+        head["value"] = converted.value
+    return head
+
+
+def _exited(exc: SystemExit) -> dict[str, Any]:
+    """Read the code as the interpreter does (_Py_HandleSystemExit): None is 0, an int is cut, all else is printed."""
+    code = exc.code
+    if code is None:
+        status = 0
+    elif isinstance(code, int):
+        status = int.__int__(code) & 0xFF if -(1 << 63) <= int.__int__(code) < 1 << 63 else 0xFF
+    else:
+        status = 1
+        _quietly(lambda: print(code, file=sys.stderr))
+    return {"outcome": "exit", "exit_code": status}
+
+
+def _failed(exc: BaseException, workspace: str) -> dict[str, Any]:
+    report.cut(exc)
+    described = report.describe(exc, workspace)
+    try:
+        _call_excepthook(exc)
+    except SystemExit as exit_request:
+        return _exited(exit_request)
+    return {
+        "outcome": "exception",
+        "exit_code": _INTERRUPTED if isinstance(exc, KeyboardInterrupt) else 1,
+        "exception": described,
+    }
+
+
+def _call_excepthook(exc: BaseException) -> None:
+    hook = sys.excepthook
+    if hook is sys.__excepthook__:
+        _write_error(report.text(exc))
+        return
+    try:
+        hook(type(exc), exc, exc.__traceback__)
+    except SystemExit:
+        raise
+    except BaseException as second:  # noqa: BLE001 - reported as the interpreter does
+        second.__context__ = None
+        report.cut(second)
+        _write_error(
+            f"Error in sys.excepthook:\n{report.text(second)}\nOriginal exception was:\n{report.text(exc)}"
+        )
+
+
+def _write_error(text: str) -> None:
+    _quietly(lambda: sys.stderr.write(text))
+
+
+def _wind_down() -> None:
+    """Do what Py_FinalizeEx does before it takes the interpreter apart: the process is killed instead of ending."""
+    for step in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
+        try:
+            step()
+        except BaseException as exc:  # noqa: BLE001
+            report.cut(exc)
+            _write_error(report.text(exc))
+    _flush()
+    # Finalizers run, and files that were left open reach the disk. Nothing else holds the program's globals now.
+    sys.modules.pop("__main__", None)
+    gc.collect()
+    _flush()
+    _flush_c_streams()
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        _quietly(getattr(stream, "flush", None))
+
+
+def _flush_c_streams() -> None:
+    """Flush what C code printed, which exit() would do. Without ctypes there is hardly such code, and no way."""
+    ctypes = sys.modules.get("ctypes")
+    if ctypes is not None:
+        _quietly(lambda: ctypes.CDLL(None).fflush(None))
+
+
+def _quietly(act: Callable[[], Any] | None) -> None:
+    """Do something with objects that the program may have closed or replaced; nobody is left to hear of a failure."""
+    try:
+        if act is not None:
+            act()
+    except BaseException:  # noqa: BLE001
+        return

@@ -1,0 +1,202 @@
+"""The guest's side of the conversation that the bridge's specification lays down.
+
+One process serves one program: hello, analyse, arm, run, result, and then it waits to be killed.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from . import analyser, bridge, cell, report
+
+PROTOCOL = 1
+ABILITIES = ("analyse", "arm", "run")
+
+Narrow = Callable[[dict[str, Any]], None]
+
+
+def serve(read_fd: int, write_fd: int, narrow: Narrow, workspace: str, site_path: list[str]) -> NoReturn:
+    """Speak with the host until it kills this process or closes the bridge.
+
+    narrow puts the arm frame's limits, no_fork and no_exec in force and raises OSError when it cannot.
+    """
+    stream = bridge.Stream(read_fd, write_fd)
+    stream.move_away()
+    _settle(workspace, site_path)
+    # A forked copy of the program must neither speak for it nor keep the bridge open.
+    os.register_at_fork(after_in_child=stream.close)
+    try:
+        _Guest(stream, narrow, workspace).converse()
+    except (bridge.ProtocolError, OSError):
+        pass
+    # The host closed the bridge: nobody is left to end this process.
+    os._exit(0)
+
+
+def warm(rounds: int) -> None:
+    """Run typical code against throw-away streams, so that caches are filled and pages touched. It leaves no trace.
+
+    The first call imports what programs often import; it is meant for the process that children are forked from.
+    """
+    from . import warmup  # not paid for by a process that never warms up
+
+    warmup.run(rounds)
+
+
+class _Guest:
+    """The state of one conversation."""
+
+    def __init__(self, stream: bridge.Stream, narrow: Narrow, workspace: str) -> None:
+        self._stream = stream
+        self._narrow = narrow
+        self._workspace = workspace
+        self._pid = os.getpid()
+        self._source: str | None = None
+        self._program: cell.Program | None = None
+        self._failure: dict[str, Any] | None = None
+        self._armed = False
+        self._ran = False
+
+    def converse(self) -> None:
+        """Answer frames until the stream ends. After the result, and after a frame of an unknown kind, only wait."""
+        head = {"protocol": PROTOCOL, "python": platform.python_version(), "abilities": list(ABILITIES)}
+        self._stream.write_frame(bridge.HELLO, 0, head)
+        answers = {bridge.ANALYSE: self._analyse, bridge.ARM: self._arm, bridge.RUN: self._run}
+        while True:
+            frame = self._stream.read_frame()
+            if frame is None:
+                return
+            answer = answers.get(frame.kind)
+            if answer is None:
+                answers.clear()
+            elif not self._ran:
+                answer(frame)
+
+    def _analyse(self, frame: bridge.Frame) -> None:
+        self._source = source = frame.body.decode()
+        self._program, self._failure = None, None
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tree, facts = analyser.analyse(source)
+        self._failure = facts.get("failure")
+        if tree is not None and self._failure is None:
+            self._compile(source, tree, caught)
+            if self._failure is not None:
+                facts = {**facts, "failure": self._failure}
+        self._stream.write_frame(bridge.FACTS, frame.id, facts)
+
+    def _compile(self, source: str, tree: ast.Module, caught: list[warnings.WarningMessage]) -> None:
+        """Compiling finds the errors that parsing leaves, such as a return outside a function."""
+        try:
+            self._program = cell.Program(source, tree, caught)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+            self._failure = _describe_bare(exc)
+
+    def _arm(self, frame: bridge.Frame) -> None:
+        error = "already armed" if self._armed else ""
+        self._armed = True
+        try:
+            if not error:
+                self._put_in_force(frame)
+        except (OSError, ValueError, KeyError, TypeError) as exc:
+            error = f"{type(exc).__name__}: {exc}"
+        self._stream.write_frame(bridge.ARM, frame.id, {"error": _printable(error)})
+
+    def _put_in_force(self, frame: bridge.Frame) -> None:
+        """Files come first: a limit that is in force might refuse them."""
+        head = frame.head
+        _write_files(self._workspace, head.get("files") or [], frame.body)
+        os.environ.update(head.get("environment") or {})
+        if "TZ" in (head.get("environment") or {}):
+            time.tzset()
+        self._narrow(
+            {
+                "limits": head.get("limits") or {},
+                "no_fork": head.get("no_fork") is True,
+                "no_exec": head.get("no_exec") is True,
+            }
+        )
+
+    def _run(self, frame: bridge.Frame) -> None:
+        self._ran = True
+        head = self._execute(frame.head.get("variables") or {})
+        if os.getpid() != self._pid:
+            # A copy that the program forked and that fell off its end: it exits as any process would.
+            os._exit(head["exit_code"])
+        self._stream.write_frame(bridge.RESULT, frame.id, head)
+
+    def _execute(self, variables: dict[str, Any]) -> dict[str, Any]:
+        if self._program is None and self._failure is None and self._source is not None:
+            # The analyser gave up without judging the syntax.
+            try:
+                self._compile(self._source, ast.parse(self._source, report.FILENAME), [])
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+                self._failure = _describe_bare(exc)
+        program, self._program = self._program, None
+        if program is not None:
+            return cell.execute(program, variables, self._workspace)
+        failure = self._failure or _describe_bare(RuntimeError("run came before analyse"))
+        sys.stderr.write(failure.get("text", ""))
+        sys.stderr.flush()
+        return {"outcome": "exception", "exit_code": 1, "exception": failure}
+
+
+def _settle(workspace: str, site_path: list[str]) -> None:
+    """Give the program the surroundings of a script that lies in the workspace."""
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:] = [workspace, *(p for p in sys.path if p not in ("", own)), *site_path]
+    os.chdir(workspace)
+    cell.open_streams()
+    cell.add_site_builtins()
+
+
+def _write_files(workspace: str, files: list[dict[str, Any]], body: bytes) -> None:
+    """Write the files that lie in the body one after the other."""
+    if sum(_size(f) for f in files) != len(body):
+        raise ValueError("the sizes of the files do not add up to the body")
+    root = os.path.realpath(workspace)
+    offset = 0
+    for entry in files:
+        end = offset + _size(entry)
+        _write_file(root, entry["path"], memoryview(body)[offset:end])
+        offset = end
+
+
+def _size(entry: dict[str, Any]) -> int:
+    size = entry["size"]
+    if type(size) is not int or size < 0:
+        raise ValueError(f"bad size of a file: {size!r}")
+    return size
+
+
+def _write_file(root: str, path: str, data: memoryview) -> None:
+    parts = path.split("/")
+    if "\0" in path or any(p in ("", ".", "..") for p in parts):
+        raise ValueError(f"{path!r} is not a path below the workspace")
+    parent = os.path.join(root, *parts[:-1])
+    os.makedirs(parent, exist_ok=True)
+    if os.path.realpath(parent) != parent:
+        raise ValueError(f"{path!r} leads out of the workspace")
+    fd = os.open(
+        os.path.join(parent, parts[-1]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666
+    )
+    with open(fd, "wb") as file:
+        file.write(data)
+
+
+def _describe_bare(exc: Exception) -> dict[str, Any]:
+    """Describe an exception that arose before any code of the program ran: its traceback would show only the guest."""
+    bare = exc.with_traceback(None)
+    bare.__context__ = None
+    return report.describe(bare)
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,132 @@
+"""The report of an exception that a program did not catch, cut to what the program's author wrote."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from . import values
+
+FILENAME = "<cell>"
+
+MAX_TEXT = 64 << 10
+MAX_MESSAGE = 8 << 10
+MAX_FRAMES = 64
+_MAX_LINKED = 1000
+
+_GUEST = os.path.join(os.path.dirname(__file__), "")
+
+
+def cut(exc: BaseException) -> None:
+    """Take the guest's frames off the exception and off every one that is chained to it or grouped in it."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [exc]
+    while waiting and len(seen) < _MAX_LINKED:
+        current = waiting.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        current.__traceback__ = _own_part(current.__traceback__)
+        waiting += (current.__cause__, current.__context__)
+        waiting += _grouped(current)
+
+
+def describe(exc: BaseException, workspace: str = "") -> dict[str, Any]:
+    """Build the bridge's Exception head from an exception that was cut."""
+    head: dict[str, Any] = {
+        "class": values.clean(type(exc).__name__),
+        "message": _shorten(values.clean(_message(exc)), MAX_MESSAGE),
+        "text": _shorten(values.clean(text(exc)), MAX_TEXT),
+    }
+    _add_place(head, exc, workspace)
+    if isinstance(exc, OSError) and type(exc.errno) is int and 0 < exc.errno < 1 << 16:
+        head["errno"] = exc.errno
+    return head
+
+
+def text(exc: BaseException) -> str:
+    """The report as CPython prints it on stderr. A SyntaxError of the program itself has no traceback to head it."""
+    if exc.__traceback__ is None and exc.__cause__ is None and exc.__context__ is None:
+        return _guarded(lambda: "".join(traceback.format_exception_only(type(exc), exc)), exc)
+    return _guarded(lambda: "".join(traceback.format_exception(type(exc), exc, exc.__traceback__)), exc)
+
+
+def _guarded(make: Callable[[], str], exc: BaseException) -> str:
+    """Formatting runs code of the program, and may meet the same limit again that raised the exception."""
+    try:
+        return make()
+    except BaseException:  # noqa: BLE001
+        return f"{type(exc).__name__}\n"
+
+
+def _message(exc: BaseException) -> str:
+    try:
+        if isinstance(exc, SyntaxError):
+            return str(exc.msg)
+        return str(exc)
+    except BaseException:  # noqa: BLE001 - the program's __str__ may raise anything
+        return "<exception str() failed>"
+
+
+def _own_part(tb: TracebackType | None) -> TracebackType | None:
+    """Drop the frames that lie before the program's first one: the guest's, and those of an event loop it started."""
+    if tb is None or not tb.tb_frame.f_code.co_filename.startswith(_GUEST):
+        return tb
+    current: TracebackType | None = tb
+    while current is not None:
+        if current.tb_frame.f_code.co_filename == FILENAME:
+            return current
+        current = current.tb_next
+    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_GUEST):
+        tb = tb.tb_next
+    return tb
+
+
+def _grouped(exc: BaseException) -> tuple[BaseException, ...]:
+    members = getattr(exc, "exceptions", ())
+    if not isinstance(members, tuple):
+        return ()
+    return tuple(m for m in members if isinstance(m, BaseException))
+
+
+def _add_place(head: dict[str, Any], exc: BaseException, workspace: str) -> None:
+    if isinstance(exc, SyntaxError) and exc.filename == FILENAME and exc.__traceback__ is None:
+        _set_positive(head, "line", exc.lineno)
+        _set_positive(head, "column", exc.offset)
+        return
+    try:
+        frames = [f for f in traceback.extract_tb(exc.__traceback__) if _is_own(f.filename, workspace)]
+        head["traceback"] = _formatted(frames)
+    except BaseException:  # noqa: BLE001 - as in _guarded
+        return
+    lines = [f.lineno for f in frames if f.filename == FILENAME]
+    if lines:
+        _set_positive(head, "line", lines[-1])
+
+
+def _is_own(filename: str, workspace: str) -> bool:
+    return filename == FILENAME or (workspace != "" and filename.startswith(os.path.join(workspace, "")))
+
+
+def _formatted(frames: list[traceback.FrameSummary]) -> list[str]:
+    entries = [values.clean(e) for e in traceback.StackSummary.from_list(frames).format()]
+    if len(entries) <= MAX_FRAMES:
+        return entries
+    half = MAX_FRAMES // 2
+    return [*entries[:half], f"  [{len(entries) - 2 * half} frames left out]\n", *entries[-half:]]
+
+
+def _set_positive(head: dict[str, Any], key: str, number: int | None) -> None:
+    if type(number) is int and number > 0:
+        head[key] = number
+
+
+def _shorten(whole: str, limit: int) -> str:
+    """Keep the start and the end: the end of a report says what happened."""
+    if len(whole) <= limit:
+        return whole
+    half = limit // 2
+    return f"{whole[:half]}\n[{len(whole) - 2 * half} characters left out]\n{whole[-half:]}"
