@@ -1,0 +1,141 @@
+package mcpserver
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// Shown is how many characters of one stream an answer holds, in its text and
+// its structured content together: some clients show a model both. Claude Code
+// cuts a tool's output at 25,000 tokens, so both streams and the rest fit.
+const Shown = 24_000
+
+// perCopy is the share of each of the two.
+const perCopy = Shown / 2
+
+// answer maps a result to what a client gets. The text stands alone, and so
+// does the structured content.
+func answer(r execution.Result) *mcp.CallToolResult {
+	r = fit(r)
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: text(r)}},
+		StructuredContent: r,
+		IsError:           failed(r.Status),
+	}
+}
+
+// failed reports whether program or policy failed or the call was rejected.
+// Waiting is not failing.
+func failed(s execution.Status) bool { return s != execution.StatusOK && s.Final() }
+
+// fit cuts what a program may make as long as it likes.
+func fit(r execution.Result) execution.Result {
+	r.Truncated = maps.Clone(r.Truncated)
+	r.Stdout = fitStream(&r, "stdout", r.Stdout)
+	r.Stderr = fitStream(&r, "stderr", r.Stderr)
+	fitValue(&r)
+	if r.Error != nil {
+		e := *r.Error
+		e.Message = cut(e.Message, maxMessage, leftOut).text
+		e.Traceback = fitTraceback(e.Traceback)
+		r.Error = &e
+	}
+	return r
+}
+
+func fitStream(r *execution.Result, name, s string) string {
+	total := execution.Bytes(len(s))
+	if t, ok := r.Truncated[name]; ok {
+		total = t.TotalBytes
+	}
+	c := cut(s, perCopy, func(missing, next int) string {
+		missing += int(total) - len(s)
+		if r.Lossy {
+			next -= 2 * strings.Count(s[:next], "\ufffd")
+		}
+		return fmt.Sprintf("\n[… %d bytes of %s are not shown here: read them with get_operation(operation_id=%q, stream=%q, output_offset=%d) …]\n",
+			missing, name, string(r.OperationID), name, max(next, 0))
+	})
+	if _, known := r.Truncated[name]; c.missing > 0 && !known {
+		if r.Truncated == nil {
+			r.Truncated = map[string]execution.Truncated{}
+		}
+		r.Truncated[name] = execution.Truncated{TotalBytes: total, KeptBytes: total}
+	}
+	return c.text
+}
+
+// fitValue makes sure that the value is JSON that every client can read: half a
+// surrogate pair, which Python strings may hold, makes strict parsers refuse the
+// whole message. A value that is too long becomes a string of its beginning and end.
+func fitValue(r *execution.Result) {
+	if r.Value == nil {
+		return
+	}
+	v := jsontext.Value(r.Value)
+	if err := v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
+		r.Value = nil
+		warn(r, "the value was not JSON and is left out")
+		return
+	}
+	c := cut(string(v), perCopy, leftOut)
+	if c.missing > 0 {
+		v, _ = jsontext.AppendQuote(nil, c.text)
+		warn(r, "the value is too long to be shown whole: print or return the part that you need")
+	}
+	r.Value = []byte(v)
+}
+
+func warn(r *execution.Result, w string) {
+	r.Warnings = append(r.Warnings[:len(r.Warnings):len(r.Warnings)], w)
+}
+
+func leftOut(missing, _ int) string { return fmt.Sprintf("[… %d bytes left out …]", missing) }
+
+// The bounds on what an exception says of itself.
+const (
+	maxMessage = 2_000
+	maxFrames  = 20
+	maxFrame   = 1_000
+)
+
+// fitTraceback keeps the outermost and the innermost frames.
+func fitTraceback(frames []string) []string {
+	out := make([]string, 0, min(len(frames), maxFrames+1))
+	for i, f := range frames {
+		switch gap := len(frames) - maxFrames; {
+		case gap <= 0 || i < maxFrames/2 || i >= maxFrames/2+gap:
+			out = append(out, cut(f, maxFrame, leftOut).text)
+		case i == maxFrames/2:
+			out = append(out, fmt.Sprintf("  [… %d frames left out …]\n", gap))
+		}
+	}
+	return out
+}
+
+// rejection is the answer to a call that made no operation.
+func rejection(e *execution.RejectedError) execution.Result {
+	return execution.Result{
+		Status: execution.StatusRejected, ExitCode: -1, Stderr: e.Error(),
+		Error: &execution.Error{
+			Code: string(e.Code), Message: e.Message, Field: e.Field, RetryAfter: e.RetryAfter.Seconds(),
+		},
+	}
+}
+
+const internalMessage = "Gearbox failed to do this; its log has the reason."
+
+// internalError is the answer to a failure of our own. The reason may hold what
+// the caller must not see, so it stays in the log.
+func internalError(id execution.ID) execution.Result {
+	return execution.Result{
+		Status: execution.StatusInternalError, OperationID: id, ExitCode: -1, Stderr: internalMessage,
+		Error: &execution.Error{Code: string(execution.CodeInternal), Message: internalMessage},
+	}
+}

@@ -1,0 +1,92 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var args execution.Arguments
+	if err := decode(req.Params.Arguments, &args); err != nil {
+		return nil, err
+	}
+	wait, err := args.Wait()
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.run(ctx, req, args, wait)
+	if err != nil {
+		return nil, err
+	}
+	return answer(res), nil
+}
+
+// run submits a call and waits for its end. A failure of ours after the
+// operation was made is an answer that names the operation.
+func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments, wait time.Duration) (execution.Result, error) {
+	r, err := args.Request(s.principal, client(req))
+	if err != nil {
+		return execution.Result{}, err
+	}
+	id, err := s.engine.Submit(ctx, r)
+	if err != nil {
+		return execution.Result{}, err
+	}
+	res, err := s.wait(ctx, req, id, wait)
+	if asked(ctx) && (err != nil || !res.Status.Final()) {
+		res, err = s.cancel(ctx, id)
+	}
+	return s.settled(ctx, id, res, err), nil
+}
+
+// settled makes an answer of what waiting for a known operation came to.
+func (s *Server) settled(ctx context.Context, id execution.ID, res execution.Result, err error) execution.Result {
+	var rejected *execution.RejectedError
+	switch {
+	case err == nil:
+		return res
+	case errors.As(err, &rejected):
+		return rejection(rejected)
+	}
+	s.logFailure(ctx, id, err)
+	return internalError(id)
+}
+
+// asked reports whether the client cancelled the call. A connection that broke
+// is no wish to end the run: another one may ask for its outcome, and where
+// none can the engine's own end ends it. The SDK cancels without a cause for
+// notifications/cancelled and with the read error otherwise.
+func asked(ctx context.Context) bool {
+	return errors.Is(context.Cause(ctx), context.Canceled)
+}
+
+// cancelTime bounds the killing of a process tree.
+const cancelTime = 10 * time.Second
+
+func (s *Server) cancel(ctx context.Context, id execution.ID) (execution.Result, error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer stop()
+	return s.engine.Cancel(ctx, s.principal, id)
+}
+
+// wait waits for the end of an operation and meanwhile tells the client, if it
+// asked for that, that something still happens.
+func (s *Server) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (execution.Result, error) {
+	stop := s.keepAlive(ctx, req)
+	defer stop()
+	return s.engine.Wait(ctx, s.principal, id, d)
+}
+
+// client is what the other end says of itself.
+func client(req *mcp.CallToolRequest) execution.Client {
+	c := execution.Client{Session: req.Session.ID()}
+	if info := req.ClientInfo(); info != nil {
+		c.Name, c.Version = info.Name, info.Version
+	}
+	return c
+}

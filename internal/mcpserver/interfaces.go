@@ -1,0 +1,63 @@
+package mcpserver
+
+import (
+	"context"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// Engine takes executions on and tells how they stand. It is safe for concurrent
+// use. An error that is a *[execution.RejectedError] is the caller's fault or a
+// lack of room and is shown to it; every other error is a failure of Gearbox and
+// only logged.
+type Engine interface {
+	// Submit returns at once. The execution goes on when ctx ends.
+	Submit(context.Context, execution.Request) (execution.ID, error)
+	// Wait waits for the end, at most that long, and tells how the execution
+	// stands. When ctx ends it tells at once.
+	Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error)
+	// Cancel returns when the whole process tree is gone. Cancelling what has
+	// ended changes nothing.
+	Cancel(context.Context, execution.Principal, execution.ID) (execution.Result, error)
+	// Output reads at most max bytes of "stdout" or "stderr" from a byte offset.
+	Output(ctx context.Context, p execution.Principal, id execution.ID, stream string, offset int64, max int) (execution.Chunk, error)
+}
+
+// Environment tells what code would find. Its methods do not wait for anything
+// that is still being prepared.
+type Environment interface {
+	Info(context.Context) (Info, error)
+	// Packages lists the installed packages whose name or import name contains
+	// the query, without regard to case; all of them for an empty query.
+	Packages(ctx context.Context, query string) (PackageList, error)
+	// GearText is the gear in force, in the file format, with its overlays.
+	GearText(context.Context) (string, error)
+}
+
+// Info describes the place where code runs.
+type Info struct {
+	Python          string // version, such as 3.14.6
+	Gear            string
+	GearDescription string
+	Languages       []execution.Language
+	WorkDir         string
+	Isolation       execution.Level
+	Backend         string
+	Limits          execution.Limits
+	Packages        int
+	Warnings        []string
+}
+
+// PackageList is the answer of list_packages.
+type PackageList struct {
+	Python   string    `json:"python"`
+	Packages []Package `json:"packages"`
+}
+
+// Package is one installed distribution.
+type Package struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	ImportNames []string `json:"import_names"`
+}

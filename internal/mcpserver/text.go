@@ -1,0 +1,201 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// text is what a person would want to read of a result. It needs nothing else
+// beside it.
+func text(r execution.Result) string {
+	switch r.Status {
+	case execution.StatusDenied:
+		return denied(r)
+	case execution.StatusRejected:
+		return rejected(r)
+	case execution.StatusPendingApproval:
+		return pending(r)
+	default:
+		return ran(r)
+	}
+}
+
+// page collects the parts of a text, each on lines of its own.
+type page struct{ b strings.Builder }
+
+func (p *page) add(s string) {
+	if s == "" {
+		return
+	}
+	if n := p.b.Len(); n > 0 && p.b.String()[n-1] != '\n' {
+		p.b.WriteByte('\n')
+	}
+	p.b.WriteString(s)
+}
+
+func (p *page) addf(format string, args ...any) { p.add(fmt.Sprintf(format, args...)) }
+
+// ran tells of a program that ran, or still does.
+func ran(r execution.Result) string {
+	var p page
+	p.add(r.Stdout)
+	value := valueText(r)
+	switch {
+	case value == "":
+	case r.Stdout == "" && r.Stderr == "":
+		p.add(value)
+	default:
+		p.addf("Value: %s", value)
+	}
+	if r.Stderr != "" {
+		p.addf("stderr:\n%s", r.Stderr)
+	}
+	p.add(traceback(r))
+	files(&p, r.Artifacts)
+	footnotes(&p, r)
+	p.add(ending(r))
+	if p.b.Len() == 0 {
+		return "(no output)"
+	}
+	return p.b.String()
+}
+
+// valueText is the value as a REPL would show it: a representation as it is,
+// everything else as JSON.
+func valueText(r execution.Result) string {
+	if r.Value == nil {
+		return ""
+	}
+	var s string
+	if r.ValueType != "str" && json.Unmarshal(r.Value, &s) == nil {
+		return s
+	}
+	return string(r.Value)
+}
+
+// traceback is shown when stderr does not end in it already.
+func traceback(r execution.Result) string {
+	if r.Error == nil || len(r.Error.Traceback) == 0 {
+		return ""
+	}
+	last := strings.TrimSuffix(r.Error.Code+": "+r.Error.Message, ": ")
+	if strings.Contains(r.Stderr, prefix(last, 200)) || strings.Contains(r.Stderr, "Traceback (most recent call last)") {
+		return ""
+	}
+	return "Traceback (most recent call last):\n" + strings.Join(r.Error.Traceback, "") + last
+}
+
+// ending says how a run stands when that is not simply well.
+func ending(r execution.Result) string {
+	switch {
+	case r.Status == execution.StatusOK:
+		return ""
+	case r.Status == execution.StatusRunning:
+		return fmt.Sprintf("Still running. Call get_operation(operation_id=%q) to wait for the end, or cancel_operation to end it.", string(r.OperationID))
+	}
+	s := fmt.Sprintf("Status: %s, exit code %d", r.Status, r.ExitCode)
+	if r.Signal != "" {
+		s += ", signal " + r.Signal
+	}
+	if r.Error != nil && r.Error.Message != "" && !strings.Contains(r.Stderr, r.Error.Message) {
+		s += ". " + r.Error.Message
+	}
+	return s
+}
+
+func files(p *page, artifacts []execution.Artifact) {
+	if len(artifacts) == 0 {
+		return
+	}
+	p.add("Files:")
+	for _, a := range artifacts {
+		p.addf("- %s (%s, %v, %s) %s", a.Name, a.MIMEType, a.Size, a.Change, a.URI)
+	}
+}
+
+// footnotes are what one should know of a run beside its output.
+func footnotes(p *page, r execution.Result) {
+	if r.Lossy {
+		p.add("Note: bytes that are not UTF-8 were replaced by U+FFFD.")
+	}
+	for _, c := range r.ToolCalls {
+		if c.Error != "" {
+			p.addf("Tool call %s: %s: %s", c.Tool, c.Status, c.Error)
+		}
+	}
+	if len(r.Denied) > 0 {
+		p.addf("Refused while running: %s", strings.Join(r.Denied, ", "))
+	}
+	if len(r.UnsupportedSyscalls) > 0 {
+		p.addf("System calls that the sandbox does not offer: %s", strings.Join(r.UnsupportedSyscalls, ", "))
+	}
+	for _, w := range r.Warnings {
+		p.addf("Warning: %s", w)
+	}
+}
+
+// denied tells what to change, first to the model and then to the operator.
+func denied(r execution.Result) string {
+	var p page
+	p.addf("Denied by the gear %q. Nothing was run.", r.Gear)
+	if r.Error == nil {
+		p.add(r.Stderr)
+		return p.b.String()
+	}
+	if len(r.Error.Violations) == 0 {
+		p.add(r.Error.Message)
+	}
+	for _, v := range r.Error.Violations {
+		violation(&p, v)
+	}
+	for _, w := range r.Warnings {
+		p.addf("Warning: %s", w)
+	}
+	p.add("Change the code so that it does without this. Only the operator can permit it, by the option named above.")
+	return p.b.String()
+}
+
+func violation(p *page, v execution.Violation) {
+	place := ""
+	if v.Line > 0 {
+		place = fmt.Sprintf("line %d, column %d: ", v.Line, v.Column)
+	}
+	p.addf("- %s%s is not permitted (rule: %s)", place, v.Permission, v.Rule)
+	if v.Source != "" {
+		p.addf("    %s", cut(strings.TrimSpace(v.Source), maxMessage, leftOut).text)
+	}
+	if v.Hint != "" {
+		p.addf("  Hint: %s", v.Hint)
+	}
+	if v.Allow != "" {
+		p.addf("  The operator would permit it with: --allow '%s'", v.Allow)
+	}
+}
+
+func rejected(r execution.Result) string {
+	var p page
+	p.addf("Rejected (%s): %s", r.Error.Code, r.Stderr)
+	if r.Error.RetryAfter > 0 {
+		p.addf("Try again in %v seconds.", r.Error.RetryAfter)
+	}
+	p.add("Nothing was run.")
+	return p.b.String()
+}
+
+func pending(r execution.Result) string {
+	var p page
+	p.add("Waiting for the approval of a human. Nothing was run yet.")
+	p.add(r.Summary)
+	for _, permission := range r.Permissions {
+		p.addf("- %s", permission)
+	}
+	p.add(r.ApproveHint)
+	if r.ExpiresAt != "" {
+		p.addf("The request expires at %s.", r.ExpiresAt)
+	}
+	p.addf("Tell the user, go on with other work, then call get_operation(operation_id=%q).", string(r.OperationID))
+	return p.b.String()
+}
