@@ -1,0 +1,30 @@
+# Every target is one line and says in its comment what it is for.
+.DEFAULT_GOAL := help
+.PHONY: help build run test race lint fuzz bench full cross docs escape clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+build: ## build bin/gearbox
+	go build -trimpath -o bin/gearbox ./cmd/gearbox
+run: ## serve MCP over stdio from the source tree
+	go run ./cmd/gearbox serve
+test: ## install what the tests need and check everything, as CI does
+	./test.sh
+race: ## only the Go tests, under the race detector
+	go test -race ./...
+lint: ## only the linters, Go and Python
+	./scripts/lint.sh
+fuzz: ## every fuzz target for a minute
+	./scripts/fuzz.sh 60s
+bench: ## every benchmark once, one line each
+	go test -run '^$$' -bench . -benchmem ./...
+full: ## the long forms of the tests; writes docs/results.md
+	./test.sh full
+cross: ## build and vet for the platforms that this machine is not
+	./scripts/cross.sh
+docs: ## write the generated documents anew
+	go test ./internal/archtest -run 'TestPackageTable' -update && go run -C tools ./notices
+escape: ## only the attacks on the sandbox, each by name
+	./scripts/escape.sh
+clean: ## remove what was built, keep what was downloaded
+	rm -rf bin .cache/tools .cache/bin
