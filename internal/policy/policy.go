@@ -1,6 +1,11 @@
 // Package policy decides. It holds permissions, the rules that match them, and
-// one pure function from rules and a permission to a decision. It knows no
-// files, no clock and no gear names: gear reads the files, authz asks.
+// one pure function, [Evaluate], from rules and a permission to a decision. It
+// knows no files, no clock and no particular gear: gear reads the files, authz asks.
+//
+// What is left open is decided against the program: a rule that denies or asks
+// applies as soon as it may hold ([Rule.Touches]), one that allows only when it
+// certainly holds ([Rule.Match]). Addresses that are not the public internet are
+// covered by no wildcard and no default ask: private(…) rules alone reach them.
 package policy
 
 // Kind is a kind of effect.
@@ -54,6 +59,10 @@ type Decision struct {
 	// Named is true when a rule names the target, false when a default decided:
 	// a default grants nothing outside the sandbox.
 	Named bool
-	// Reason is a sentence for a person or a model.
+	// Layer is where the decision was made.
+	Layer Layer
+	// Reason is a sentence for a person or a model; Hint, when there is one, is
+	// what the author of the code could do instead.
 	Reason string
+	Hint   string
 }

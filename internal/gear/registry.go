@@ -1,0 +1,169 @@
+package gear
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxDepth is how many gears may stand on each other.
+const maxDepth = 8
+
+// Registry finds gears by name: the built-in ones, and NAME.yaml in one
+// directory. It reads the files anew each time, so that a change counts from the
+// next call on. It is safe for concurrent use.
+type Registry struct {
+	dir  string
+	home string
+}
+
+// OpenRegistry makes a Registry over a directory, which need not exist.
+func OpenRegistry(dir string) *Registry {
+	// Without a home directory a pattern that begins with ~ is an error of its file.
+	home, _ := os.UserHomeDir()
+	return &Registry{dir: dir, home: home}
+}
+
+// Entry is one gear of a list. A file that cannot be read has an Err and nothing
+// but its name and origin in Gear.
+type Entry struct {
+	Gear Gear
+	Err  error
+}
+
+// Get finds a gear by its name. The error wraps [ErrUnknown] when there is none.
+func (r *Registry) Get(name string) (Gear, error) { return r.get(name, nil) }
+
+// get resolves one gear; below are the names that lead to it through extends.
+func (r *Registry) get(name string, below []string) (Gear, error) {
+	if g, ok := builtin(name); ok {
+		return g, nil
+	}
+	if !validName(name) {
+		return Gear{}, r.unknown(name)
+	}
+	path := filepath.Join(r.dir, name+".yaml")
+	data, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Gear{}, r.unknown(name)
+	}
+	if err != nil {
+		return Gear{}, err
+	}
+	return r.resolve(path, data, below)
+}
+
+func (r *Registry) unknown(name string) error {
+	var names []string
+	for _, e := range r.List() {
+		names = append(names, e.Gear.Name)
+	}
+	return fmt.Errorf("%w %q: %s", ErrUnknown, name, didYouMean(name, names))
+}
+
+// List is every gear, the built-in ones first, then those of the directory by name.
+func (r *Registry) List() []Entry {
+	var out []Entry
+	for _, g := range Builtin() {
+		out = append(out, Entry{Gear: g})
+	}
+	files, err := os.ReadDir(r.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return append(out, Entry{Gear: Gear{Name: "?", Origin: r.dir}, Err: fmt.Errorf("list gears: %w", err)})
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".yaml") {
+			continue
+		}
+		path := filepath.Join(r.dir, f.Name())
+		g, err := r.LoadFile(path)
+		if err != nil {
+			g = Gear{Name: nameOf(path), Origin: path}
+		}
+		out = append(out, Entry{Gear: g, Err: err})
+	}
+	return out
+}
+
+// LoadFile reads the gear in one file. Its name is the file's.
+func (r *Registry) LoadFile(path string) (Gear, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return Gear{}, err
+	}
+	return r.resolve(path, data, nil)
+}
+
+// resolve parses a file and lays it over what it extends.
+func (r *Registry) resolve(path string, data []byte, below []string) (Gear, error) {
+	rd := &reader{file: path, home: r.home}
+	name := nameOf(path)
+	switch _, taken := builtin(name); {
+	case taken:
+		rd.fail(nil, "rename the file; it may say extends: "+name, "%s is the name of a built-in gear", name)
+	case !validName(name):
+		rd.fail(nil, "name the file with small letters, digits, _ and -", "%q cannot be the name of a gear", name)
+	}
+	d := rd.read(data)
+	if err := rd.err(); err != nil {
+		return Gear{}, err
+	}
+	base := blank(name, path)
+	if d.extends != "" {
+		var err error
+		if base, err = r.base(rd, d, append(below, name)); err != nil {
+			return Gear{}, err
+		}
+	}
+	g := d.over(base)
+	g.Name, g.Origin = name, path
+	rd.check(d, g)
+	if err := rd.err(); err != nil {
+		return Gear{}, err
+	}
+	return g, nil
+}
+
+// base finds the gear that a document extends. chain are the names up to and
+// with the document's own.
+func (r *Registry) base(rd *reader, d document, chain []string) (Gear, error) {
+	switch {
+	case slices.Contains(chain, d.extends):
+		rd.fail(d.extendsNode, "let one of them extend something else", "gears extend each other in a circle: %s",
+			strings.Join(append(chain, d.extends), " → "))
+		return Gear{}, rd.err()
+	case len(chain) >= maxDepth:
+		rd.fail(d.extendsNode, "extend a gear nearer to the built-in ones", "more than %d gears extend each other", maxDepth)
+		return Gear{}, rd.err()
+	}
+	g, err := r.get(d.extends, slices.Clone(chain))
+	if errors.Is(err, ErrUnknown) {
+		rd.fail(d.extendsNode, "", "extends: %v", err)
+		return Gear{}, rd.err()
+	}
+	if err != nil {
+		return Gear{}, err
+	}
+	g = g.clone()
+	g.Extends = append([]string{g.Name}, g.Extends...)
+	return g, nil
+}
+
+// readFile reads a file of bounded size.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read policy: %w", err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written that closing could lose
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read policy: %w", err)
+	}
+	return data, nil
+}
