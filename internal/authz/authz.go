@@ -1,0 +1,209 @@
+// Package authz is the only door. Whatever is about to happen (a run, later a
+// tool call, an installation, a connection) passes [Door.Authorize], which asks
+// the policy, has the decision recorded, and hands out a [Permit]. Nothing else
+// can make a Permit, and nothing runs without one.
+//
+// The door fails closed: no gear, an unknown decision, a record that cannot be
+// written, all mean no.
+package authz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
+)
+
+// Moment is when the door is passed.
+type Moment string
+
+// BeforeRun is the moment between the analysis of a program and its first instruction.
+const BeforeRun Moment = "before_run"
+
+// permitLife is how long a permit may lie unused. It covers arming a child and
+// nothing more.
+const permitLife = time.Minute
+
+// Action is what someone wants to do.
+type Action struct {
+	Operation execution.ID
+	Principal execution.Principal
+	Client    execution.Client
+	Gear      gear.Frozen
+	Moment    Moment
+	// Code is the digest of the source, for the record.
+	Code execution.Digest
+	// Subject is the digest of exactly what would happen.
+	Subject execution.Digest
+	// Asks are the permissions that it needs.
+	Asks []policy.Permission
+}
+
+// Permit proves that the door was passed for one action. It is single use. The
+// zero Permit covers nothing.
+type Permit struct{ grant *grant }
+
+type grant struct {
+	subject execution.Digest
+	expires time.Time
+	now     func() time.Time
+	asks    map[string]bool
+	used    atomic.Bool
+}
+
+// Covers reports whether the permit was given for exactly this subject and
+// includes the permission. It does not use the permit up.
+func (p Permit) Covers(subject execution.Digest, perm policy.Permission) bool {
+	return p.valid(subject) && p.grant.asks[perm.String()]
+}
+
+// Use uses the permit up. It is true once, for the subject that it was given for,
+// before it expires.
+func (p Permit) Use(subject execution.Digest) bool {
+	return p.valid(subject) && p.grant.used.CompareAndSwap(false, true)
+}
+
+func (p Permit) valid(subject execution.Digest) bool {
+	return p.grant != nil && !subject.IsZero() && p.grant.subject == subject && p.grant.now().Before(p.grant.expires)
+}
+
+// Ticket is a question that has been put to a human.
+type Ticket struct {
+	Request execution.ID
+	Expires time.Time
+}
+
+// Approver puts a question to a human. It returns [ErrNoApprover] when there is
+// nobody to ask.
+type Approver interface {
+	Open(context.Context, Action) (Ticket, error)
+}
+
+// NoApprover answers every question with [ErrNoApprover].
+type NoApprover struct{}
+
+// Open implements [Approver].
+func (NoApprover) Open(context.Context, Action) (Ticket, error) { return Ticket{}, ErrNoApprover }
+
+// Recorder keeps events. An error means that they were not kept.
+type Recorder interface {
+	Record(context.Context, ...audit.Event) error
+}
+
+// Mechanisms tells whether a permission that was granted can be carried out on
+// the backend in use. The string is a sentence that says why not.
+type Mechanisms func(gear.Frozen, policy.Permission) (ok bool, why string)
+
+// Config is what a Door needs. Every field is required.
+type Config struct {
+	Recorder   Recorder
+	Approver   Approver
+	Mechanisms Mechanisms
+	Now        func() time.Time
+}
+
+// Door decides. It is safe for concurrent use.
+type Door struct{ c Config }
+
+// New makes a Door.
+func New(c Config) (*Door, error) {
+	if c.Recorder == nil || c.Approver == nil || c.Mechanisms == nil || c.Now == nil {
+		return nil, errors.New("authz: a door needs a recorder, an approver, mechanisms and a clock")
+	}
+	return &Door{c: c}, nil
+}
+
+// Authorize decides on the action as a whole: one refused permission refuses it
+// all. It returns a *[DeniedError], a *[PendingError], or an error of our own.
+func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
+	if a.Gear.IsZero() || a.Subject.IsZero() {
+		return Permit{}, &DeniedError{Reason: "no gear is in force, so nothing is permitted"}
+	}
+	if !a.Gear.Enabled() {
+		denied := &DeniedError{Reason: fmt.Sprintf("the gear %s does not run code: its execution is off", a.Gear.Name())}
+		return Permit{}, d.refuse(ctx, a, denied)
+	}
+	var asked []Refusal
+	var refused []Refusal
+	events := make([]audit.Event, 0, len(a.Asks)+1)
+	for _, p := range a.Asks {
+		dec := a.Gear.Decide(p)
+		events = append(events, d.decided(a, dec))
+		switch dec.Effect {
+		case policy.Allow:
+			if ok, why := d.c.Mechanisms(a.Gear, p); !ok && dec.Named {
+				refused = append(refused, Refusal{Decision: dec, Hint: why})
+			}
+		case policy.Ask:
+			asked = append(asked, refusal(dec))
+		default:
+			refused = append(refused, refusal(dec))
+		}
+	}
+	if err := d.c.Recorder.Record(ctx, events...); err != nil {
+		return Permit{}, fmt.Errorf("record the decision: %w", err)
+	}
+	if len(refused) > 0 {
+		return Permit{}, d.refuse(ctx, a, &DeniedError{Refusals: append(refused, asked...)})
+	}
+	if len(asked) > 0 {
+		return Permit{}, d.ask(ctx, a, asked)
+	}
+	return d.permit(a), nil
+}
+
+func (d *Door) ask(ctx context.Context, a Action, asked []Refusal) error {
+	t, err := d.c.Approver.Open(ctx, a)
+	if errors.Is(err, ErrNoApprover) {
+		for i := range asked {
+			asked[i].Hint = "This needs a human's yes, and no approver is connected, so it is refused at once. " + asked[i].Hint
+		}
+		return d.refuse(ctx, a, &DeniedError{Refusals: asked})
+	}
+	if err != nil {
+		return fmt.Errorf("ask for approval: %w", err)
+	}
+	return &PendingError{Request: t.Request, Expires: t.Expires}
+}
+
+// refuse records the refusal and returns it; a refusal that cannot be recorded
+// is still a refusal, and the failure is reported with it.
+func (d *Door) refuse(ctx context.Context, a Action, denied *DeniedError) error {
+	e := d.event(a, audit.Refused)
+	e.Reason, e.Status = denied.Error(), execution.StatusDenied
+	if err := d.c.Recorder.Record(ctx, e); err != nil {
+		return errors.Join(denied, fmt.Errorf("record the refusal: %w", err))
+	}
+	return denied
+}
+
+func (d *Door) permit(a Action) Permit {
+	asks := make(map[string]bool, len(a.Asks))
+	for _, p := range a.Asks {
+		asks[p.String()] = true
+	}
+	return Permit{&grant{subject: a.Subject, expires: d.c.Now().Add(permitLife), now: d.c.Now, asks: asks}}
+}
+
+func (d *Door) decided(a Action, dec policy.Decision) audit.Event {
+	e := d.event(a, audit.Decided)
+	e.Permission, e.Decision, e.Rule, e.Reason = dec.Permission.String(), string(dec.Effect), dec.Rule, dec.Reason
+	return e
+}
+
+func (d *Door) event(a Action, t audit.Type) audit.Event {
+	return audit.Event{
+		Time: d.c.Now(), Type: t, Operation: a.Operation, Principal: a.Principal, Client: a.Client,
+		Gear: a.Gear.Name(), Code: a.Code,
+	}
+}
+
+func refusal(dec policy.Decision) Refusal {
+	return Refusal{Decision: dec, Hint: dec.Reason, Allow: dec.Permission.String()}
+}
