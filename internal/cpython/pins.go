@@ -20,8 +20,10 @@ type pin struct {
 	Version string `json:"version"`
 	// Content is the digest over the trimmed tree.
 	Content string `json:"content"`
-	// Unpacked is the size before trimming: the room that unpacking needs.
+	// Unpacked is the room that unpacking needs.
 	Unpacked execution.Bytes `json:"unpacked"`
+	// Unwanted are the large files that trimming removes, with their sizes.
+	Unwanted map[string]int64 `json:"unwanted"`
 }
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
