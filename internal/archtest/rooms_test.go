@@ -1,0 +1,156 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rank orders the rooms. A room imports only rooms of a lower rank, so that no
+// cycle can form and a decision never depends on what carries it out. A new room
+// needs a line here: choosing it is choosing what the room may know.
+var rank = map[string]int{
+	"execution": 0, // the nouns: know nothing
+
+	"policy":  1, // decides, from nouns alone
+	"bridge":  1, // bytes to frames
+	"audit":   1, // events and their chain
+	"guest":   1, // embedded Python, no Go to speak of
+	"logging": 1, // keys and redaction
+	"catalog": 1, // tools to Python, pure
+
+	"clientconfig": 1, // other programs' configuration files, edited in place
+
+	"gear":     2, // rules from files
+	"analysis": 2, // facts to permissions
+	"sandbox":  2, // the contract; its backends are judged by backendRank
+	"cpython":  2, // the interpreter on disk
+	"upstream": 2, // sessions with other MCP servers
+
+	"authz":       3, // the door
+	"pool":        3, // children kept ready
+	"capture":     3, // streams and files of a run
+	"telemetry":   3, // decorators
+	"egress":      3, // the door of the network
+	"environment": 3, // packages for a run
+
+	"approval": 4, // questions to people
+	"gateway":  4, // one tool call
+
+	"engine": 5, // the list of steps
+
+	"mcpserver": 6, // front doors
+	"web":       6,
+	"store":     6, // implements engine's journal, whose errors and states it has to name
+
+	"sidecar": 7, // knows every concrete type
+	"cli":     8, // commands
+	"cmd":     9, // main
+}
+
+// backendRank is the rank of everything below sandbox: a backend may use the
+// contract, and is used by sidecar alone.
+const backendRank = 3
+
+// metThroughInterfaces are rooms that engine uses only through interfaces that
+// it declares itself: each can be replaced without touching the state machine.
+var metThroughInterfaces = []string{"pool", "store", "egress", "environment", "approval", "gateway", "telemetry"}
+
+func rankOf(p pkg) (int, bool) {
+	if strings.HasPrefix(p.folder, "internal/sandbox/") {
+		return backendRank, true
+	}
+	r, known := rank[p.room()]
+	return r, known
+}
+
+func TestEveryRoomHasItsPlaceInTheDirection(t *testing.T) {
+	for _, p := range packages(t) {
+		room := p.room()
+		if room == "" || room == "archtest" {
+			continue
+		}
+		if _, known := rankOf(p); !known {
+			t.Errorf("%s: the room %q has no rank: place it in rooms_test.go", p.folder, room)
+		}
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	all := packages(t)
+	byPath := map[string]pkg{}
+	for _, p := range all {
+		byPath[p.importPath()] = p
+	}
+	for _, p := range all {
+		from, known := rankOf(p)
+		if !known {
+			continue
+		}
+		for _, imported := range p.imports() {
+			target, ours := byPath[imported]
+			if !ours || family(p) == family(target) {
+				continue
+			}
+			to, known := rankOf(target)
+			switch {
+			case !known:
+				t.Errorf("%s imports %s, which is no room of the product", p.folder, target.folder)
+			case to >= from:
+				t.Errorf("%s (rank %d) imports %s (rank %d): imports point from higher to lower, see docs/architecture.md", p.folder, from, target.folder, to)
+			}
+		}
+	}
+}
+
+// family is what may import within itself: a room with its sub-packages, or one
+// backend with its own. Backends do not know each other.
+func family(p pkg) string {
+	parts := strings.Split(p.folder, "/")
+	if len(parts) > 2 && parts[0] == "internal" && parts[1] == "sandbox" {
+		return strings.Join(parts[:3], "/")
+	}
+	return p.room()
+}
+
+func TestEngineMeetsItsNeighboursThroughItsOwnInterfaces(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.room() != "engine" {
+			continue
+		}
+		for _, room := range metThroughInterfaces {
+			if slices.Contains(p.imports(), module+"/internal/"+room) {
+				t.Errorf("%s imports internal/%s: engine declares an interface and sidecar supplies it", p.folder, room)
+			}
+		}
+	}
+}
+
+func TestOnlySidecarNamesBackends(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.room() == "sidecar" || p.room() == "sandbox" || p.room() == "" {
+			continue
+		}
+		if p.room() == "cmd" {
+			// The binary re-executes itself as the sandbox's first process, and
+			// that switch has to come before anything else in main.
+			continue
+		}
+		for _, imported := range p.imports() {
+			if strings.HasPrefix(imported, module+"/internal/sandbox/") {
+				t.Errorf("%s imports %s: only sidecar knows concrete backends; use the contract in internal/sandbox", p.folder, imported)
+			}
+		}
+	}
+}
+
+func TestNoRoomIsADrawer(t *testing.T) {
+	// A name that holds anything ends up holding everything.
+	drawers := []string{"util", "utils", "common", "helper", "helpers", "base", "manager", "misc", "shared", "types", "lib", "core"}
+	for _, p := range packages(t) {
+		parts := strings.Split(p.folder, "/")
+		if name := parts[len(parts)-1]; slices.Contains(drawers, name) {
+			t.Errorf("%s: name the package after the one idea it holds", p.folder)
+		}
+	}
+}
