@@ -96,8 +96,9 @@ type Recorder interface {
 	Record(context.Context, ...audit.Event) error
 }
 
-// Mechanisms tells whether a permission that was granted can be carried out on
-// the backend in use. The string is a sentence that says why not.
+// Mechanisms tells whether a grant of the permission, if there were one, could be
+// carried out for exactly its target on the backend in use. The string is a
+// sentence that says why not.
 type Mechanisms func(gear.Frozen, policy.Permission) (ok bool, why string)
 
 // Config is what a Door needs. Every field is required.
@@ -123,29 +124,13 @@ func New(c Config) (*Door, error) {
 // all. It returns a *[DeniedError], a *[PendingError], or an error of our own.
 func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 	if a.Gear.IsZero() || a.Subject.IsZero() {
-		return Permit{}, &DeniedError{Reason: "no gear is in force, so nothing is permitted"}
+		return Permit{}, d.refuse(ctx, a, &DeniedError{Reason: "no gear is in force, or nothing to permit, so nothing is permitted"})
 	}
 	if !a.Gear.Enabled() {
 		denied := &DeniedError{Reason: fmt.Sprintf("the gear %s does not run code: its execution is off", a.Gear.Name())}
 		return Permit{}, d.refuse(ctx, a, denied)
 	}
-	var asked []Refusal
-	var refused []Refusal
-	events := make([]audit.Event, 0, len(a.Asks)+1)
-	for _, p := range a.Asks {
-		dec := a.Gear.Decide(p)
-		events = append(events, d.decided(a, dec))
-		switch dec.Effect {
-		case policy.Allow:
-			if ok, why := d.c.Mechanisms(a.Gear, p); !ok && dec.Named {
-				refused = append(refused, Refusal{Decision: dec, Hint: why})
-			}
-		case policy.Ask:
-			asked = append(asked, refusal(dec))
-		default:
-			refused = append(refused, refusal(dec))
-		}
-	}
+	refused, asked, events := d.decide(a)
 	if err := d.c.Recorder.Record(ctx, events...); err != nil {
 		return Permit{}, fmt.Errorf("record the decision: %w", err)
 	}
@@ -157,6 +142,36 @@ func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 	}
 	return d.permit(a), nil
 }
+
+// decide sorts the permissions. What a rule allows or a human would be asked for
+// is refused when nothing could carry it out: nobody should approve what then
+// does not happen. What only a default allows is no grant and needs no mechanism.
+func (d *Door) decide(a Action) (refused, asked []Refusal, events []audit.Event) {
+	for _, p := range a.Asks {
+		dec := a.Gear.Decide(p)
+		able, why := true, ""
+		if dec.Effect == policy.Ask || (dec.Effect == policy.Allow && dec.Named) {
+			able, why = d.c.Mechanisms(a.Gear, p)
+		}
+		switch {
+		case able && dec.Effect == policy.Allow:
+		case able && dec.Effect == policy.Ask:
+			asked = append(asked, refusal(dec))
+		case dec.Effect == policy.Allow:
+			dec.Effect, dec.Reason = policy.Deny, why
+			refused = append(refused, Refusal{Decision: dec, Hint: why})
+		case dec.Effect == policy.Ask:
+			dec.Effect, dec.Reason = policy.Deny, neverAsked
+			refused = append(refused, refusal(dec))
+		default:
+			refused = append(refused, refusal(dec))
+		}
+		events = append(events, d.decided(a, dec))
+	}
+	return refused, asked, events
+}
+
+const neverAsked = "This would need a human's yes, but nobody is asked, because nothing here can carry it out for exactly this target."
 
 func (d *Door) ask(ctx context.Context, a Action, asked []Refusal) error {
 	t, err := d.c.Approver.Open(ctx, a)
@@ -204,6 +219,15 @@ func (d *Door) event(a Action, t audit.Type) audit.Event {
 	}
 }
 
+// refusal says what the author of the code and the operator can do. No rule of
+// the operator's opens what stands above the overlays.
 func refusal(dec policy.Decision) Refusal {
-	return Refusal{Decision: dec, Hint: dec.Reason, Allow: dec.Permission.String()}
+	r := Refusal{Decision: dec, Hint: dec.Reason, Allow: policy.Granting(dec.Permission)}
+	if dec.Hint != "" {
+		r.Hint += " " + dec.Hint
+	}
+	if dec.Layer == policy.GearDeny || dec.Layer == policy.CeilingLayer {
+		r.Allow = ""
+	}
+	return r
 }

@@ -46,7 +46,7 @@ type Layers struct {
 // gear's default. The ceiling answers for itself, and of its answer and the rest
 // the stricter one holds.
 func Evaluate(l Layers, p Permission) Decision {
-	if r, ok := find(l.Gear.Rules.Deny, p, Rule.Touches); ok {
+	if r, ok := find(l.Gear.Rules.Deny, p, Rule.touch); ok {
 		return byRule(p, Deny, GearDeny, r, "the gear "+l.Gear.Name)
 	}
 	rest := l.belowCeiling(p)
@@ -63,19 +63,19 @@ func Evaluate(l Layers, p Permission) Decision {
 func (l Layers) belowCeiling(p Permission) Decision {
 	const operator = "the operator"
 	gear := "the gear " + l.Gear.Name
-	if r, ok := find(l.Operator.Deny, p, Rule.Touches); ok {
+	if r, ok := find(l.Operator.Deny, p, Rule.touch); ok {
 		return byRule(p, Deny, OperatorDeny, r, operator)
 	}
-	if r, ok := find(l.Operator.Ask, p, Rule.Touches); ok {
+	if r, ok := find(l.Operator.Ask, p, Rule.touch); ok {
 		return byRule(p, Ask, OperatorAsk, r, operator)
 	}
-	if r, ok := find(l.Operator.Allow, p, Rule.Match); ok {
+	if r, ok := find(l.Operator.Allow, p, Rule.match); ok {
 		return byRule(p, Allow, OperatorAllow, r, operator)
 	}
-	if r, ok := find(l.Gear.Rules.Ask, p, Rule.Touches); ok {
+	if r, ok := find(l.Gear.Rules.Ask, p, Rule.touch); ok {
 		return byRule(p, Ask, GearAsk, r, gear)
 	}
-	if r, ok := find(l.Gear.Rules.Allow, p, Rule.Match); ok {
+	if r, ok := find(l.Gear.Rules.Allow, p, Rule.match); ok {
 		return byRule(p, Allow, GearAllow, r, gear)
 	}
 	return byDefault(p, gear, l.Gear.Default, l.Own)
@@ -84,13 +84,13 @@ func (l Layers) belowCeiling(p Permission) Decision {
 // evaluate decides as a ceiling: the bundle alone.
 func (b Bundle) evaluate(p Permission, own []string) Decision {
 	who := "the ceiling " + b.Name
-	if r, ok := find(b.Rules.Deny, p, Rule.Touches); ok {
+	if r, ok := find(b.Rules.Deny, p, Rule.touch); ok {
 		return byRule(p, Deny, CeilingLayer, r, who)
 	}
-	if r, ok := find(b.Rules.Ask, p, Rule.Touches); ok {
+	if r, ok := find(b.Rules.Ask, p, Rule.touch); ok {
 		return byRule(p, Ask, CeilingLayer, r, who)
 	}
-	if r, ok := find(b.Rules.Allow, p, Rule.Match); ok {
+	if r, ok := find(b.Rules.Allow, p, Rule.match); ok {
 		return byRule(p, Allow, CeilingLayer, r, who)
 	}
 	d := byDefault(p, who, b.Default, own)
@@ -98,12 +98,14 @@ func (b Bundle) evaluate(p Permission, own []string) Decision {
 	return d
 }
 
-func find(rules []Rule, p Permission, holds func(Rule, Permission) bool) (Rule, bool) {
-	i := slices.IndexFunc(rules, func(r Rule) bool { return holds(r, p) })
-	if i < 0 {
-		return Rule{}, false
+// find is the first rule that holds, reduced to the pattern that does.
+func find(rules []Rule, p Permission, holds func(Rule, Permission) (Rule, bool)) (Rule, bool) {
+	for _, r := range rules {
+		if reduced, ok := holds(r, p); ok {
+			return reduced, true
+		}
 	}
-	return rules[i], true
+	return Rule{}, false
 }
 
 // byDefault decides what no rule covers.

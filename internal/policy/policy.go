@@ -54,7 +54,8 @@ const (
 type Decision struct {
 	Permission Permission
 	Effect     Effect
-	// Rule is the rule that decided, as it was written, or "default".
+	// Rule is the rule that decided, reduced to the pattern that held, or
+	// "default", or "sandbox" for what every sandbox has of its own.
 	Rule string
 	// Named is true when a rule names the target, false when a default decided:
 	// a default grants nothing outside the sandbox.

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,9 +28,16 @@ func Kinds() []Kind {
 type Rule struct {
 	kind     Kind
 	private  bool
-	written  []string
+	patterns []pattern
+}
+
+// pattern is one pattern as it was written, and what it stands for.
+type pattern struct {
+	text     string
 	matchers []matcher
 }
+
+func (p pattern) holds(test func(matcher) bool) bool { return slices.ContainsFunc(p.matchers, test) }
 
 // matcher is one pattern with its braces expanded.
 type matcher interface {
@@ -107,14 +116,14 @@ func parseRule(s string) (Rule, *RuleError) {
 	if err != nil {
 		return Rule{}, err
 	}
+	alternatives := 0
 	for _, p := range patterns {
 		ms, err := parsePattern(r.kind, r.private, p)
 		if err != nil {
 			return Rule{}, err
 		}
-		r.written = append(r.written, p)
-		r.matchers = append(r.matchers, ms...)
-		if len(r.matchers) > maxAlternatives {
+		r.patterns = append(r.patterns, pattern{p, ms})
+		if alternatives += len(ms); alternatives > maxAlternatives {
 			return Rule{}, broken("split it into several rules", "stands for more than %d patterns", maxAlternatives)
 		}
 	}
@@ -255,7 +264,11 @@ func (r Rule) String() string {
 	if r.IsZero() {
 		return ""
 	}
-	return r.word() + "(" + strings.Join(r.written, ", ") + ")"
+	texts := make([]string, len(r.patterns))
+	for i, p := range r.patterns {
+		texts[i] = p.text
+	}
+	return r.word() + "(" + strings.Join(texts, ", ") + ")"
 }
 
 func (r Rule) word() string {
@@ -266,7 +279,7 @@ func (r Rule) word() string {
 }
 
 // IsZero reports whether r is no rule.
-func (r Rule) IsZero() bool { return len(r.matchers) == 0 }
+func (r Rule) IsZero() bool { return len(r.patterns) == 0 }
 
 // Kind is the kind of the permissions that the rule is about: [Net] for private rules too.
 func (r Rule) Kind() Kind { return r.kind }
@@ -278,38 +291,49 @@ func (r Rule) Private() bool { return r.private }
 // the source leaves open (a port, a host computed while running, written as the
 // target *) is covered only by a rule that leaves it open as well.
 func (r Rule) Match(p Permission) bool {
-	if p.Kind != r.kind {
-		return false
-	}
-	for _, m := range r.matchers {
-		if m.covers(p.Target) {
-			return true
-		}
-	}
-	return false
+	_, ok := r.match(p)
+	return ok
 }
 
 // Touches reports whether the rule may hold for the permission, under some
 // reading of what the source leaves open. Rules that deny or ask are applied as
 // soon as they touch, rules that allow only when they [Rule.Match].
 func (r Rule) Touches(p Permission) bool {
-	if p.Kind != r.kind {
-		return false
+	_, ok := r.touch(p)
+	return ok
+}
+
+// match is the rule reduced to the pattern that covers the permission.
+func (r Rule) match(p Permission) (Rule, bool) {
+	return r.reduce(p, func(m matcher) bool { return m.covers(p.Target) })
+}
+
+// touch is the rule reduced to the pattern that may hold for the permission.
+func (r Rule) touch(p Permission) (Rule, bool) {
+	if certain, ok := r.match(p); ok {
+		return certain, true
 	}
-	for _, m := range r.matchers {
-		if m.touches(p.Target) {
-			return true
+	return r.reduce(p, func(m matcher) bool { return m.touches(p.Target) })
+}
+
+func (r Rule) reduce(p Permission, test func(matcher) bool) (Rule, bool) {
+	if p.Kind != r.kind {
+		return Rule{}, false
+	}
+	for _, pat := range r.patterns {
+		if pat.holds(test) {
+			return Rule{kind: r.kind, private: r.private, patterns: []pattern{pat}}, true
 		}
 	}
-	return false
+	return Rule{}, false
 }
 
 // Names are the patterns that stand for exactly one target, braces written out.
 // All is true when a pattern stands for every target. Open are the patterns that
 // stand for some targets and cannot be listed.
 func (r Rule) Names() (names []string, all bool, open []string) {
-	for _, p := range r.written {
-		texts, err := expand(p)
+	for _, p := range r.patterns {
+		texts, err := expand(p.text)
 		if err != nil {
 			continue // a Rule is made by ParseRule, which refuses such a pattern
 		}
@@ -325,4 +349,42 @@ func (r Rule) Names() (names []string, all bool, open []string) {
 		}
 	}
 	return names, all, open
+}
+
+// Granting is the rule that an operator would write to allow exactly this
+// permission, or the empty string when no rule can say it.
+func Granting(p Permission) string {
+	target := p.Target
+	switch {
+	case unknown(target):
+		target = "*"
+	case p.Kind == Install:
+		target, _ = cutRequirement(strings.TrimSpace(target))
+	case p.Kind == Read || p.Kind == Write:
+		target = cleanPath(target)
+	case strings.Contains(target, "*"):
+		return ""
+	}
+	word := string(p.Kind)
+	if IsPrivate(p) {
+		word, target = private, privateTarget(target)
+	}
+	r, err := ParseRule(word + "(" + target + ")")
+	if err != nil || !r.Match(p) {
+		return ""
+	}
+	return r.String()
+}
+
+// privateTarget adds the port that a private rule has to name.
+func privateTarget(target string) string {
+	e, _ := parseEndpoint(target)
+	name := e.host.name
+	if e.host.addr.IsValid() {
+		name = e.host.addr.String()
+	}
+	if e.port == 0 {
+		return hostPort(name, "1-65535")
+	}
+	return hostPort(name, strconv.Itoa(int(e.port)))
 }

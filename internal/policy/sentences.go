@@ -128,8 +128,12 @@ func unsafeHint(what string) string {
 	switch what {
 	case "eval", "exec", "compile":
 		return "Write the code out; for data use json.loads or ast.literal_eval."
-	case "ctypes", "cffi":
+	case "ctypes", "native":
 		return "Use pure Python instead of native calls."
+	case "pickle":
+		return "Exchange data as JSON or CSV."
+	case "dynamic_import", "__import__":
+		return "Import modules by their names, at the top."
 	case "unanalysable":
 		return "Write the program shorter or simpler, so that it can be analysed."
 	}
