@@ -1,0 +1,53 @@
+"""Judges names by their spelling alone."""
+
+from __future__ import annotations
+
+import ast
+import string
+from collections.abc import Iterator
+
+from . import analyser_tables as tables
+
+
+def is_module(name: str) -> bool:
+    """Whether the dotted name is a module of the standard library."""
+    return name in tables.STDLIB or name in tables.MODULES
+
+
+def special(attribute: str) -> str | None:
+    """The word for an attribute whose very spelling leads out of an object."""
+    if attribute in tables.FRAMES:
+        return "frames"
+    if attribute == "__code__":
+        return "code_object"
+    dunder = attribute.startswith("__") and attribute.endswith("__") and len(attribute) > 4
+    return "dunder" if dunder and attribute not in tables.DUNDER_OK else None
+
+
+def plain_start(value: object) -> bool:
+    if not isinstance(value, str) or not value or value.startswith("_"):
+        return False
+    return not any(frame.startswith(value) for frame in tables.FRAMES)
+
+
+def is_literal(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Name) and node.id == "Literal") or (
+        isinstance(node, ast.Attribute) and node.attr == "Literal"
+    )
+
+
+def field_names(template: str) -> Iterator[str]:
+    """The attributes and keys that the replacement fields of a template walk, two levels deep."""
+    work = [(template, 0)]
+    while work:
+        text, depth = work.pop()
+        try:
+            parsed = [
+                (field, spec) for _, field, spec, _ in string.Formatter().parse(text) if field is not None
+            ]
+        except ValueError:
+            continue  # it will not format either
+        for field, spec in parsed:
+            yield from field.replace("[", ".").replace("]", "").split(".")[1:]
+            if spec and depth < 2:
+                work.append((spec, depth + 1))
