@@ -121,7 +121,7 @@ func compileTree(ctx context.Context, m manifest, t tree) error {
 		}
 	}()
 	_, err = call{
-		executable: exe, helper: "compile.py", inherit: inherit,
+		executable: exe, helper: "compile.py", noSite: true, inherit: inherit,
 		args: []string{t.root(), filepath.Join(t.root(), libraryOf(m.Entries))},
 	}.run(ctx)
 	return err

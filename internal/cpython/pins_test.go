@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write pins.json anew from the data of the embedded module")
 
-// embedded is one line of the module's own list of files.
-type embedded struct {
+// moduleFile is one line of the module's own list of files.
+type moduleFile struct {
 	Name       string      `json:"name"`
 	Size       int64       `json:"size"`
 	Mode       fs.FileMode `json:"perm"`
@@ -84,7 +84,7 @@ func derivePin(t *testing.T, data, platform string) pin {
 	root := filepath.Join(data, strings.ReplaceAll(platform, "/", "-"))
 	files := readFileList(t, root)
 	s := shape{goos}
-	byName := map[string]embedded{}
+	byName := map[string]moduleFile{}
 	for _, f := range files {
 		byName[f.Name] = f
 	}
@@ -167,7 +167,7 @@ func linkInterpreters(t *testing.T, s shape, kept map[string]entry) {
 	}
 }
 
-func derivedEntry(t *testing.T, s shape, root, name string, source embedded) entry {
+func derivedEntry(t *testing.T, s shape, root, name string, source moduleFile) entry {
 	t.Helper()
 	e := entry{Path: name, Mode: s.mode(source.Mode)}
 	if source.Mode.IsDir() {
@@ -195,14 +195,14 @@ func derivedEntry(t *testing.T, s shape, root, name string, source embedded) ent
 	return e
 }
 
-func readFileList(t *testing.T, root string) []embedded {
+func readFileList(t *testing.T, root string) []moduleFile {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "files.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list struct {
-		Files []embedded `json:"files"`
+		Files []moduleFile `json:"files"`
 	}
 	if err := json.Unmarshal(data, &list); err != nil {
 		t.Fatal(err)

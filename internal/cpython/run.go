@@ -30,18 +30,24 @@ type call struct {
 	executable string
 	helper     string // file name below helper
 	args       []string
+	noSite     bool // leave the site packages out
 	inherit    []*os.File
 	timeout    time.Duration // zero for runTime
 }
 
 // run lets an interpreter run a helper in isolated mode and returns its output.
-// The environment is empty but for what starting a process takes.
+// The environment is empty but for what starting a process takes, as it is inside
+// a sandbox: what does not run here would not run there.
 func (c call) run(ctx context.Context) ([]byte, error) {
 	source, err := helpers.ReadFile("helper/" + c.helper)
 	if err != nil {
 		return nil, fmt.Errorf("read the helper: %w", err)
 	}
-	return c.command(ctx, append([]string{"-I", "-B", "-c", string(source)}, c.args...))
+	flags := []string{"-I", "-B"}
+	if c.noSite {
+		flags = append(flags, "-S")
+	}
+	return c.command(ctx, append(append(flags, "-c", string(source)), c.args...))
 }
 
 func (c call) command(ctx context.Context, args []string) ([]byte, error) {
@@ -72,7 +78,7 @@ func (c call) command(ctx context.Context, args []string) ([]byte, error) {
 
 func minimalEnvironment() []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "SYSTEMROOT", "LD_LIBRARY_PATH"} {
+	for _, name := range []string{"PATH", "HOME", "SYSTEMROOT"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

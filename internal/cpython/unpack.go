@@ -12,13 +12,13 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/kluctl/go-embed-python/python"
+	embedded "github.com/kluctl/go-embed-python/python"
 )
 
 // extractEmbedded unpacks the embedded interpreter into dir, which is empty. The
 // module cannot be interrupted; it takes a second or two.
 func extractEmbedded(dir string) error {
-	_, err := python.NewEmbeddedPythonWithTmpDir(dir, false)
+	_, err := embedded.NewEmbeddedPythonWithTmpDir(dir, false)
 	// The module reads each file whole, 160 MB in sum, none of it needed again.
 	debug.FreeOSMemory()
 	return errors.Join(err, os.RemoveAll(dir+".lock"))
