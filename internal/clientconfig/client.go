@@ -3,6 +3,7 @@ package clientconfig
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -132,4 +133,25 @@ func (c Client) format() format {
 	case ClaudeDesktop, Cursor:
 	}
 	return jsonFormat{key: "mcpServers"}
+}
+
+// Present lists the clients that have left a trace on this system: their file,
+// or the directory that only they make.
+func Present(s System) []Client {
+	var out []Client
+	for _, c := range Clients() {
+		path, err := c.UserFile(s)
+		if err != nil {
+			continue
+		}
+		if exists(path) || (filepath.Dir(path) != filepath.Clean(s.Home) && exists(filepath.Dir(path))) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

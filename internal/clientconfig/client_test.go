@@ -2,6 +2,7 @@ package clientconfig
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -65,5 +66,20 @@ func TestClientNames(t *testing.T) {
 	}
 	if _, err := ParseClient("vim"); err == nil {
 		t.Error("an unknown client was accepted")
+	}
+}
+
+func TestClientsThatLeftATraceArePresent(t *testing.T) {
+	home := t.TempDir()
+	s := System{OS: "linux", Home: home, Getenv: func(string) string { return "" }}
+	if got := Present(s); len(got) != 0 {
+		t.Errorf("an empty home has %v", got)
+	}
+	write(t, filepath.Join(home, ".claude.json"), []byte("{}"))
+	if err := os.Mkdir(filepath.Join(home, ".cursor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := Present(s); len(got) != 2 || got[0] != ClaudeCode || got[1] != Cursor {
+		t.Errorf("got %v", got)
 	}
 }
