@@ -57,7 +57,7 @@ func Evaluate(l Layers, p Permission) Decision {
 	if c.Effect == Deny {
 		return c // before the operator's rules, so that the answer names what stands higher
 	}
-	return Stricter(c, rest)
+	return Stricter(rest, c)
 }
 
 func (l Layers) belowCeiling(p Permission) Decision {

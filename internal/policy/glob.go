@@ -12,6 +12,10 @@ func unknown(target string) bool {
 	return target == "" || target == "*" || len(target) > maxTarget
 }
 
+// open reports whether a target leaves something open: all of it, or a part that
+// is written *.
+func open(target string) bool { return unknown(target) || strings.Contains(target, "*") }
+
 // everything matches every target of its kind.
 type everything struct{}
 

@@ -10,7 +10,11 @@ import (
 const workspace = "/workspace"
 
 // pathGlob matches absolute, clean paths.
-type pathGlob struct{ g glob }
+type pathGlob struct {
+	g glob
+	// fixed is the pattern up to its first wildcard.
+	fixed string
+}
 
 func newPath(p string) (matcher, *RuleError) {
 	switch {
@@ -21,13 +25,13 @@ func newPath(p string) (matcher, *RuleError) {
 	case p != path.Clean(p):
 		return nil, broken("write "+path.Clean(p), "%q is not a clean path", p)
 	case p == "/":
-		return pathGlob{}, nil
+		return pathGlob{fixed: "/"}, nil
 	}
 	g, err := newGlob(p[1:], "/", false)
 	if err != nil {
 		return nil, err
 	}
-	return pathGlob{g}, nil
+	return pathGlob{g, fixedPart(p)}, nil
 }
 
 func (m pathGlob) covers(target string) bool {
@@ -37,9 +41,24 @@ func (m pathGlob) covers(target string) bool {
 	return m.g.match(pathSegments(target))
 }
 
-// touches takes a path below an unknown home for any path.
+// touches takes a path below an unknown home for any path, and a target that is
+// itself a pattern (glob.glob) for whatever begins as it does.
 func (m pathGlob) touches(target string) bool {
-	return unknown(target) || strings.HasPrefix(target, "~") || m.covers(target)
+	if unknown(target) || strings.HasPrefix(target, "~") || m.covers(target) {
+		return true
+	}
+	fixed := fixedPart(cleanPath(target))
+	if fixed == cleanPath(target) {
+		return false
+	}
+	return strings.HasPrefix(fixed, m.fixed) || strings.HasPrefix(m.fixed, fixed)
+}
+
+func fixedPart(p string) string {
+	if i := strings.IndexAny(p, "*?["); i >= 0 {
+		return p[:i]
+	}
+	return p
 }
 
 func cleanPath(target string) string {
@@ -99,7 +118,7 @@ func (m program) covers(target string) bool {
 
 // touches: a copy of a program is still that program to a rule that refuses it.
 func (m program) touches(target string) bool {
-	return unknown(target) || m.name == cross || matchSegment(m.name, path.Base(target))
+	return open(target) || m.name == cross || matchSegment(m.name, path.Base(target))
 }
 
 // dotted matches names made of parts with dots between them.
@@ -137,7 +156,7 @@ func (m dotted) covers(target string) bool {
 	return slices.Concat(m.g, glob{cross}).match(segments)
 }
 
-func (m dotted) touches(target string) bool { return unknown(target) || m.covers(target) }
+func (m dotted) touches(target string) bool { return open(target) || m.covers(target) }
 
 // requirement matches the name of a distribution, spelled as PEP 503 normalises it.
 type requirement struct{ name string }
@@ -165,7 +184,7 @@ func (m requirement) covers(target string) bool {
 
 // touches: the name alone is enough for a rule that refuses.
 func (m requirement) touches(target string) bool {
-	if unknown(target) || m.covers(target) {
+	if open(target) || m.covers(target) {
 		return true
 	}
 	name, rest := cutRequirement(strings.TrimSpace(target))
@@ -223,4 +242,4 @@ func (m word) covers(target string) bool {
 	return !unknown(target) && matchSegment(string(m), target)
 }
 
-func (m word) touches(target string) bool { return unknown(target) || m.covers(target) }
+func (m word) touches(target string) bool { return open(target) || m.covers(target) }

@@ -317,7 +317,7 @@ func newPrivate(p string) (matcher, *RuleError) {
 	switch {
 	case !ok:
 		return nil, broken("write a host name, an address or a range such as 10.0.0.0/8", "%q is not a host", name)
-	case h.name != "" && h.hidden && !h.addr.IsValid() && looksNumeric(h.name):
+	case h.name != "" && looksNumeric(h.name):
 		return nil, broken("write the address as four decimal numbers", "%q is not an address", name)
 	case h.addr.IsValid():
 		m.addr = h.addr
@@ -403,6 +403,9 @@ func parsePorts(s string) (ports, *RuleError) {
 	high, err2 := strconv.ParseUint(highText, 10, 16)
 	if err1 != nil || err2 != nil || low == 0 || high < low {
 		return ports{}, broken("write 443, {80,443} or 8000-8100", "%q is not a port", s)
+	}
+	if low == 1 && high == 65535 {
+		return ports{}, nil
 	}
 	return ports{uint16(low), uint16(high)}, nil
 }
