@@ -14,6 +14,7 @@ import builtins
 import gc
 import io
 import linecache
+import multiprocessing.context
 import sys
 import threading
 import warnings
@@ -83,10 +84,21 @@ def add_site_builtins() -> None:
     setattr(builtins, "help", _sitebuiltins._Helper())  # noqa: B010 - a new name for the type checker
 
 
+def prefer_fork() -> None:
+    """Have multiprocessing fork, as it did before Python 3.14.
+
+    Its other methods start an interpreter that would import the program's functions from a file, and there is none.
+    """
+    if sys.platform == "darwin":
+        return  # system libraries there do not survive a fork
+    default = multiprocessing.context._default_context
+    default._default_context = multiprocessing.context._concrete_contexts["fork"]  # type: ignore[attr-defined]
+
+
 def _stream(fd: int, mode: str, errors: str) -> io.TextIOWrapper:
     raw = open(fd, mode + "b", closefd=False)  # noqa: SIM115 - lives as long as the process
-    stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, line_buffering=mode == "w")  # type: ignore[arg-type]
-    stream.mode = mode  # type: ignore[misc]
+    stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, line_buffering=mode == "w")
+    stream.mode = mode  # type: ignore[misc]  # CPython does the same to its own
     return stream
 
 

@@ -151,10 +151,12 @@ class _Guest:
 def _settle(workspace: str, site_path: list[str]) -> None:
     """Give the program the surroundings of a script that lies in the workspace."""
     own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path[:] = [workspace, *(p for p in sys.path if p not in ("", own)), *site_path]
+    kept = [p for p in sys.path if p not in ("", own)]
+    sys.path[:] = [workspace, *kept, *(p for p in site_path if p not in kept)]
     os.chdir(workspace)
     cell.open_streams()
     cell.add_site_builtins()
+    cell.prefer_fork()
 
 
 def _write_files(workspace: str, files: list[dict[str, Any]], body: bytes) -> None:

@@ -1,0 +1,116 @@
+//go:build unix
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/guest"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// Name is the backend's name in answers and reports.
+const Name = "host"
+
+// Config says what a [Backend] runs.
+type Config struct {
+	// Interpreter runs the programs. Its Executable is required.
+	Interpreter sandbox.Interpreter
+	// Dir is where private directories are made; empty means [os.TempDir].
+	Dir string
+	// Pipes carries the bridge over two plain pipes instead of a socket pair.
+	Pipes bool
+}
+
+// Backend makes children without isolation.
+type Backend struct{ c Config }
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New checks the configuration.
+func New(c Config) (*Backend, error) {
+	if c.Interpreter.Executable == "" {
+		return nil, errors.New("host: no interpreter")
+	}
+	return &Backend{c: c}, nil
+}
+
+// Name returns [Name].
+func (*Backend) Name() string { return Name }
+
+// probeTime bounds a probe: an interpreter that hangs must not hold up a start.
+const probeTime = 30 * time.Second
+
+// Probe runs the interpreter and then starts one child.
+func (b *Backend) Probe(ctx context.Context) sandbox.Report {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	report := sandbox.Report{Backend: Name}
+	steps := []struct {
+		name, hint string
+		do         func(context.Context) (string, error)
+	}{
+		{"interpreter", "name a Python of version 3.10 or later with --python", b.probeInterpreter},
+		{"child", "see the detail: the interpreter could not run the guest", b.probeChild},
+	}
+	for _, s := range steps {
+		detail, err := s.do(ctx)
+		if err != nil {
+			report.Checks = append(report.Checks, sandbox.Check{Name: s.name, Detail: err.Error(), Hint: s.hint})
+			return report
+		}
+		report.Checks = append(report.Checks, sandbox.Check{Name: s.name, OK: true, Detail: detail})
+	}
+	report.Level = execution.LevelNone
+	return report
+}
+
+func (b *Backend) probeInterpreter(ctx context.Context) (string, error) {
+	const ask = `import sys; print(sys.version.split()[0]); sys.exit(sys.version_info < (3, 10))`
+	out, err := exec.CommandContext(ctx, b.c.Interpreter.Executable, "-I", "-c", ask).Output()
+	version := strings.TrimSpace(string(out))
+	if err != nil {
+		return "", fmt.Errorf("run %s: %s: %w", b.c.Interpreter.Executable, version, err)
+	}
+	return "Python " + version, nil
+}
+
+func (b *Backend) probeChild(ctx context.Context) (string, error) {
+	s, err := b.Open(ctx, sandbox.Template{Interpreter: b.c.Interpreter.Digest, Language: execution.Python})
+	if err != nil {
+		return "", err
+	}
+	_, err = s.Start(ctx, false)
+	return "", errors.Join(err, s.Close())
+}
+
+// Open unpacks the guest into a private directory. The template's shape and
+// preload mean nothing without isolation.
+func (b *Backend) Open(_ context.Context, t sandbox.Template) (sandbox.Source, error) {
+	switch {
+	case t.Language != execution.Python:
+		return nil, fmt.Errorf("host: language %q is not available", t.Language)
+	case t.Interpreter != b.c.Interpreter.Digest:
+		return nil, fmt.Errorf("host: unknown interpreter %s", t.Interpreter)
+	}
+	dir, err := os.MkdirTemp(b.c.Dir, "gearbox-host-")
+	if err != nil {
+		return nil, fmt.Errorf("make a private directory: %w", err)
+	}
+	// The program's own frames are told apart by their path, so links in it are resolved.
+	if dir, err = filepath.EvalSymlinks(dir); err == nil {
+		err = os.CopyFS(filepath.Join(dir, guestDir), guest.Files)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("unpack the guest: %w", err), os.RemoveAll(dir))
+	}
+	return &source{c: b.c, dir: dir, children: map[*child]struct{}{}, done: make(chan struct{})}, nil
+}
