@@ -1,0 +1,205 @@
+"""The fork server: a warm interpreter that forks children and knows nothing of requests.
+
+It is process 1 of the outer pid namespace and speaks JSON datagrams with the host over
+one descriptor. The first datagram configures it; after that
+
+    host → server   {"id": n, "warm": bool} with [stdin, stdout, stderr, bridge]
+    server → host   {"id": n, "event": "started"} with [pidfd of the reaper, pidfd of the cell]
+    server → host   {"id": n, "event": "ended", "status": …, "cpu": seconds, "peak": bytes}
+    server → host   {"id": n, "event": "failed", "error": …} instead of both
+
+No code of a request, no value of a request and no secret ever enters this process: its
+memory is copied into every child. It has one thread, so that a fork copies all of it.
+When it ends, the kernel ends everything below it.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from typing import Any, NoReturn
+
+if __name__ == "__main__":
+    # Run as a file; go on as a module of the package, so that children have no trace of
+    # the fork server in __main__.
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from gearbox_guest import kernel, loop, seal
+
+CONTROL = 3
+_DATAGRAM = 1 << 16
+_EXIT_UNSEALED = 70
+
+# Modules of the standard library that programs commonly import. Loading them once here
+# costs memory that all children share and saves each child the time.
+_PRELOAD = """
+abc argparse array ast asyncio base64 bisect calendar cmath codecs collections
+collections.abc configparser contextlib copy csv ctypes dataclasses datetime decimal
+difflib email.message enum fnmatch fractions functools getpass glob gzip hashlib heapq
+hmac html html.parser http.client importlib.metadata importlib.resources inspect io
+ipaddress itertools json linecache locale logging lzma math mimetypes multiprocessing
+multiprocessing.pool numbers operator os pathlib pickle platform pprint queue random re
+secrets select selectors shlex shutil signal socket sqlite3 ssl stat statistics string
+struct subprocess sys tempfile textwrap threading time timeit tokenize traceback types
+typing unicodedata unittest.mock urllib.error urllib.parse urllib.request uuid warnings
+weakref xml.etree.ElementTree zipfile zlib zoneinfo
+""".split()
+_WARM_ROUNDS = 20
+
+
+class Child:
+    """A reaper and a cell, until both are dead."""
+
+    def __init__(self, number: int, reaper: int) -> None:
+        self.number = number
+        self.reaper = reaper
+        self.cell = 0
+        self.alive = 2
+        self.account: dict[str, Any] = {}
+
+
+class Server:
+    """The loop of the fork server."""
+
+    def __init__(self, control: socket.socket, config: dict[str, Any]) -> None:
+        self._control = control
+        self._plan = seal.Plan(config)
+        self._site_path: list[str] = list(config["site_path"])
+        self._namespace = kernel.pidfd_open(os.getpid())
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+        self._watched: dict[int, tuple[Child, int]] = {}
+
+    def serve(self) -> None:
+        """Answer requests until the host hangs up."""
+        while True:
+            for descriptor, _ in self._poll.poll():
+                if descriptor != self._control.fileno():
+                    self._reap(descriptor)
+                elif not self._request():
+                    return
+
+    def _request(self) -> bool:
+        data, ancillary, _, _ = self._control.recvmsg(_DATAGRAM, socket.CMSG_SPACE(4 * 4))
+        if not data:
+            return False
+        descriptors = array.array("i")
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
+        request = json.loads(data)
+        try:
+            self._start(request, list(descriptors))
+        except OSError as error:
+            self._send({"id": request["id"], "event": "failed", "error": str(error)})
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+    def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
+        if len(os.listdir("/proc/self/task")) != 1:
+            raise OSError("the fork server has more than one thread")
+        # A second unshare in a row is refused: first back to the own namespace.
+        kernel.setns(self._namespace, kernel.CLONE_NEWPID)
+        kernel.unshare(kernel.CLONE_NEWPID)
+        child = Child(request["id"], os.fork())
+        if child.reaper == 0:
+            _run_reaper(self._plan)
+        try:
+            child.cell = os.fork()
+        except OSError:
+            os.kill(child.reaper, signal.SIGKILL)
+            os.waitpid(child.reaper, 0)
+            raise
+        if child.cell == 0:
+            _run_cell(self._plan, descriptors, self._site_path, bool(request["warm"]))
+        reaper, cell = kernel.pidfd_open(child.reaper), kernel.pidfd_open(child.cell)
+        for descriptor, pid in ((reaper, child.reaper), (cell, child.cell)):
+            self._watched[descriptor] = (child, pid)
+            self._poll.register(descriptor, select.POLLIN)
+        self._send({"id": child.number, "event": "started"}, [reaper, cell])
+
+    def _reap(self, descriptor: int) -> None:
+        child, pid = self._watched.pop(descriptor)
+        self._poll.unregister(descriptor)
+        os.close(descriptor)
+        _, status, usage = os.wait4(pid, 0)
+        child.alive -= 1
+        if pid == child.cell:
+            child.account = {
+                "status": status,
+                "cpu": usage.ru_utime + usage.ru_stime,
+                "peak": usage.ru_maxrss * 1024,
+            }
+            if child.alive:
+                # The program is over: whatever it left behind goes with the namespace.
+                os.kill(child.reaper, signal.SIGKILL)
+        if not child.alive:
+            self._send({"id": child.number, "event": "ended", **child.account})
+
+    def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
+        ancillary = []
+        if descriptors:
+            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+        self._control.sendmsg([json.dumps(message).encode()], ancillary)
+
+
+def _run_reaper(plan: seal.Plan) -> NoReturn:
+    try:
+        seal.become_reaper(plan)
+    finally:
+        os._exit(_EXIT_UNSEALED)
+
+
+def _run_cell(plan: seal.Plan, descriptors: list[int], site_path: list[str], warm: bool) -> NoReturn:
+    """Seal and serve. Nothing may return into the loop of the fork server."""
+    try:
+        seal.seal(plan, descriptors)
+        if warm:
+            loop.warm(1)
+        loop.serve(
+            seal.BRIDGE, seal.BRIDGE, lambda restrictions: seal.narrow(plan, restrictions), seal.WORKSPACE, site_path
+        )
+    except seal.StepError as error:
+        os.write(2, f"gearbox seal: {error}\n".encode())
+    finally:
+        os._exit(_EXIT_UNSEALED)
+
+
+def _preload() -> None:
+    for name in _PRELOAD:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            # An operator's interpreter may lack a part; its programs then lack it too.
+            continue
+    # Other start methods need the program as a file, which a cell is not.
+    importlib.import_module("multiprocessing").set_start_method("fork", force=True)
+
+
+def main() -> None:
+    """Configure, warm up, tell the host, serve."""
+    control = socket.socket(fileno=CONTROL)
+    control.set_inheritable(False)
+    config = json.loads(control.recv(_DATAGRAM))
+    _preload()
+    loop.warm(_WARM_ROUNDS)
+    server = Server(control, config)
+    gc.collect()
+    gc.freeze()
+    version = ".".join(str(n) for n in sys.version_info[:3])
+    control.send(json.dumps({"event": "ready", "python": version}).encode())
+    server.serve()
+
+
+if __name__ == "__main__":
+    module = importlib.import_module("gearbox_guest.forkserver")
+    module.main()

@@ -1,0 +1,253 @@
+"""The sealing of a child: from a fork of the fork server to a process that can be given hostile code.
+
+The order matters. Everything that needs a capability comes first, the inner user
+namespace comes last of the namespaces so that the others stay owned by the outer one
+(capabilities over an inner namespace would reach nothing anyway), then the
+capabilities go, and the system call filter comes at the very end because it refuses
+what the steps before it do. A step that fails raises, and its caller ends the process:
+a child is sealed completely or it does not exist. The host looks from outside whether
+that is so and believes nothing said here.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from gearbox_guest import kernel
+
+BRIDGE = 3
+WORKSPACE = "/workspace"
+
+# Landlock's rights by the version that brought them (landlock(7)).
+_FS_BASE = (1 << 13) - 1
+_FS_REFER = 1 << 13
+_FS_TRUNCATE = 1 << 14
+_FS_IOCTL_DEV = 1 << 15
+_FS_READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read files, read directories
+_FS_USE_DEVICE = 1 << 1 | 1 << 2  # write, read
+_NET_ALL = 3  # bind and connect of TCP
+_SCOPE_ALL = 3  # abstract sockets and signals stay within the child
+
+_SCRATCH = ("/tmp", WORKSPACE, "/dev/shm")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+
+# Instances of inotify count against the operator's own user: leave enough for one
+# program and no way to use them up. Everything else is not needed inside at all.
+_QUOTAS = {"max_inotify_instances": 8, "max_inotify_watches": 1024}
+
+
+class Plan:
+    """What every child of one fork server is sealed to, decoded once."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.cell_filter = base64.b64decode(config["cell_filter"])
+        self.reaper_filter = base64.b64decode(config["reaper_filter"])
+        self.no_fork_filter = base64.b64decode(config["no_fork_filter"])
+        self.no_exec_filter = base64.b64decode(config["no_exec_filter"])
+        self.scratch = int(config["scratch"])
+        self.scratch_files = int(config["scratch_files"])
+        self.memory = int(config["memory"])
+        self.processes = int(config["processes"])
+        self.open_files = int(config["open_files"])
+
+
+class StepError(Exception):
+    """A step of the sealing failed."""
+
+
+def seal(plan: Plan, descriptors: list[int]) -> None:
+    """Turn this process, a fresh fork, into a sealed child with descriptors as 0, 1, 2 and the bridge."""
+    steps: list[tuple[str, Callable[[], None]]] = [
+        ("descriptors", lambda: take_descriptors(descriptors)),
+        ("namespaces", enter_namespaces),
+        ("mounts", lambda: mount_scratch(plan)),
+        ("user namespace", enter_user_namespace),
+        ("oom score", die_first),
+        ("capabilities", kernel.drop_capabilities),
+        ("no new privileges", kernel.no_new_privileges),
+        ("landlock", restrict_files),
+        ("limits", lambda: set_limits(plan)),
+        ("seccomp", lambda: kernel.install_filter(plan.cell_filter)),
+        ("randomness", reseed),
+    ]
+    for name, step in steps:
+        try:
+            step()
+        except BaseException as error:
+            raise StepError(f"{name}: {error}") from error
+
+
+def take_descriptors(descriptors: list[int]) -> None:
+    """Move descriptors to 0, 1, 2 and the bridge and close all else.
+
+    The received ones lie above the targets, for the fork server holds those itself, so
+    that no move overwrites one that is still to come.
+    """
+    if len(descriptors) != BRIDGE + 1 or min(descriptors) <= BRIDGE:
+        raise ValueError(f"unexpected descriptors {descriptors}")
+    for target, source in enumerate(descriptors):
+        os.dup2(source, target, inheritable=target != BRIDGE)
+    kernel.close_from(BRIDGE + 1)
+
+
+def enter_namespaces() -> None:
+    kernel.unshare(
+        kernel.CLONE_NEWNS
+        | kernel.CLONE_NEWNET
+        | kernel.CLONE_NEWIPC
+        | kernel.CLONE_NEWUTS
+        | kernel.CLONE_NEWCGROUP
+    )
+
+
+def mount_scratch(plan: Plan) -> None:
+    """One private file system, hence one quota, behind the three writable places."""
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV
+    options = f"size={plan.scratch},nr_inodes={plan.scratch_files},mode=0700"
+    kernel.mount("scratch", "/tmp", "tmpfs", flags, options)
+    os.umask(0)
+    for name, mode in (("workspace", 0o755), ("shm", 0o1777), ("tmp", 0o1777)):
+        os.mkdir(f"/tmp/{name}", mode)
+    os.umask(0o022)
+    kernel.mount("/tmp/workspace", WORKSPACE, None, kernel.MS_BIND)
+    kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND)
+    kernel.mount("/tmp/tmp", "/tmp", None, kernel.MS_BIND)
+
+
+def enter_user_namespace() -> None:
+    """Become uid 1000 of a namespace that owns nothing, and refuse further namespaces in it.
+
+    The quotas stand in the full proc of the fork server, which the child's own proc
+    covers: it shows processes only, and of those only the ones that the child may trace,
+    so that the reaper stays out of sight.
+    """
+    quotas = os.open("/proc/sys/user", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    kernel.mount(
+        "proc",
+        "/proc",
+        "proc",
+        kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC,
+        "subset=pid,hidepid=invisible",
+    )
+    os.chdir(WORKSPACE)
+    kernel.unshare(kernel.CLONE_NEWUSER)
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", "1000 0 1")
+    _write("/proc/self/gid_map", "1000 0 1")
+    for name in os.listdir(quotas):
+        if name.startswith("max_"):
+            _write(name, str(_QUOTAS.get(name, 0)), quotas)
+    os.close(quotas)
+
+
+def _write(path: str, text: str, directory: int | None = None) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def die_first() -> None:
+    """When the machine runs out of memory a program dies before the server does."""
+    _write("/proc/self/oom_score_adj", "1000")
+
+
+def restrict_files() -> None:
+    """A second lock on what the mounts already say: read everywhere, write to scratch alone."""
+    version = kernel.landlock_version()
+    handled = _FS_BASE
+    handled |= _FS_REFER if version >= 2 else 0
+    handled |= _FS_TRUNCATE if version >= 3 else 0
+    handled |= _FS_IOCTL_DEV if version >= 5 else 0
+    attributes = struct.pack("=Q", handled)
+    if version >= 4:
+        attributes += struct.pack("=Q", _NET_ALL)
+    if version >= 6:
+        attributes += struct.pack("=Q", _SCOPE_ALL)
+    ruleset = kernel.landlock_ruleset(attributes)
+    kernel.landlock_allow(ruleset, "/", _FS_READ)
+    for path in _DEVICES:
+        kernel.landlock_allow(ruleset, path, _FS_USE_DEVICE | (handled & (_FS_TRUNCATE | _FS_IOCTL_DEV)))
+    for path in _SCRATCH:
+        kernel.landlock_allow(ruleset, path, handled)
+    kernel.landlock_enforce(ruleset)
+    os.close(ruleset)
+
+
+def set_limits(plan: Plan) -> None:
+    for what, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, plan.scratch),
+        (resource.RLIMIT_NOFILE, plan.open_files),
+        (resource.RLIMIT_NPROC, plan.processes),
+        (resource.RLIMIT_AS, plan.memory),
+    ):
+        lower_limit(what, most)
+
+
+def lower_limit(what: int, most: int) -> None:
+    """Set a limit, but never above the one in force."""
+    _, hard = resource.getrlimit(what)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(what, (most, most))
+
+
+def reseed() -> None:
+    """Give the child randomness of its own.
+
+    OpenSSL notices a fork by the process id, which is the same in every child; without
+    this, two children send identical TLS keys. The global states of random and numpy
+    are copies as well.
+    """
+    if "_ssl" in sys.modules:
+        entropy = os.urandom(48)
+        sys.modules["_ssl"].RAND_add(entropy, float(len(entropy)))
+    random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(int.from_bytes(os.urandom(4), "little"))
+
+
+def narrow(plan: Plan, restrictions: dict[str, Any]) -> None:
+    """Put the limits and filters of one run in force upon those of the seal."""
+    limits = restrictions.get("limits") or {}
+    for key, what in (
+        ("address_space", resource.RLIMIT_AS),
+        ("cpu_seconds", resource.RLIMIT_CPU),
+        ("processes", resource.RLIMIT_NPROC),
+        ("open_files", resource.RLIMIT_NOFILE),
+        ("file_size", resource.RLIMIT_FSIZE),
+    ):
+        if limits.get(key):
+            lower_limit(what, int(limits[key]))
+    if restrictions.get("no_fork"):
+        kernel.install_filter(plan.no_fork_filter)
+    if restrictions.get("no_exec"):
+        kernel.install_filter(plan.no_exec_filter)
+
+
+def become_reaper(plan: Plan) -> NoReturn:
+    """Be process 1 of a child's namespace: adopt orphans, and take everything along when killed.
+
+    An ignored SIGCHLD makes the kernel itself collect the dead, so that there is nothing
+    to do but wait. All other signals are blocked, since a handler inherited from the fork
+    server would let the child end this process.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    kernel.close_from(0)
+    kernel.drop_capabilities()
+    kernel.no_new_privileges()
+    kernel.hide_from_debuggers()
+    kernel.install_filter(plan.reaper_filter)
+    while True:
+        signal.pause()

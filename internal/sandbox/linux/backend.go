@@ -1,0 +1,144 @@
+//go:build linux && (amd64 || arm64)
+
+package linux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/guest"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// SandboxUID is the host user and group that a sandbox is when the server runs as
+// root. It needs no entry in the host's passwd; no file should belong to it.
+const SandboxUID = 4242
+
+// Config is what the backend needs from its composer.
+type Config struct {
+	// Interpreters finds an installation. The zero digest asks for the one that a
+	// probe may use.
+	Interpreters func(context.Context, execution.Digest) (sandbox.Interpreter, error)
+	// Guest is the Python of the sandbox; nil for the embedded one.
+	Guest fs.FS
+	// Logger may be nil.
+	Logger *slog.Logger
+}
+
+// Backend makes children with the kernel of this machine.
+type Backend struct {
+	config   Config
+	identity identity
+}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New returns a backend. It does nothing yet: [Backend.Probe] tells whether it can.
+func New(c Config) *Backend {
+	if c.Guest == nil {
+		c.Guest = guest.Files
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Backend{config: c, identity: currentIdentity()}
+}
+
+// Name is "linux".
+func (b *Backend) Name() string { return "linux" }
+
+// identity is who a sandbox is on the host.
+type identity struct {
+	uid, gid int
+	root     bool
+}
+
+func currentIdentity() identity {
+	if os.Geteuid() == 0 {
+		return identity{uid: SandboxUID, gid: SandboxUID, root: true}
+	}
+	return identity{uid: os.Geteuid(), gid: os.Getegid()}
+}
+
+// Open starts a fork server for the template.
+func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source, error) {
+	switch {
+	case t.Shape.Network:
+		return nil, errors.New("linux: no door to a network exists")
+	case t.Preload != "":
+		return nil, errors.New("linux: modules of an environment cannot be preloaded")
+	case t.Language != execution.Python && t.Language != "":
+		return nil, fmt.Errorf("linux: no guest for %s", t.Language)
+	}
+	in, err := b.config.Interpreters(ctx, t.Interpreter)
+	if err != nil {
+		return nil, fmt.Errorf("find interpreter: %w", err)
+	}
+	return b.open(ctx, in, t.Shape)
+}
+
+func (b *Backend) open(ctx context.Context, in sandbox.Interpreter, shape sandbox.Shape) (*source, error) {
+	shape = withDefaults(shape)
+	p, err := newPlan(in, shape, b.config.Guest)
+	if err != nil {
+		return nil, fmt.Errorf("plan the sandbox: %w", err)
+	}
+	s, err := launch(ctx, launchConfig{
+		init: initConfig{
+			Plan: p,
+			Argv: append([]string{p.Executable}, interpreterFlags()...),
+			Env:  environment(shape),
+		},
+		server:     newServerConfig(in, shape),
+		attributes: b.identity.attributes(),
+		logger:     b.config.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newSource(b, s)
+}
+
+// withDefaults fills what a shape leaves open, so that nothing is unlimited.
+func withDefaults(s sandbox.Shape) sandbox.Shape {
+	d := execution.DefaultLimits()
+	if s.Memory <= 0 {
+		s.Memory = d.Memory
+	}
+	if s.Processes <= 0 {
+		s.Processes = d.Processes
+	}
+	if s.Scratch <= 0 {
+		s.Scratch = d.Scratch
+	}
+	if s.ScratchFiles <= 0 {
+		s.ScratchFiles = d.ScratchFiles
+	}
+	return s
+}
+
+// interpreterFlags start the fork server: isolated from variables and the user's
+// directories, without site and its .pth files, which are code, without writing
+// byte code, in UTF-8.
+func interpreterFlags() []string {
+	return []string{"-I", "-S", "-B", "-X", "utf8", guestRoot + "/" + guest.Package + "/forkserver.py"}
+}
+
+// environment is that of the fork server and of every program. Numeric libraries
+// are held to one thread: a process with threads cannot be forked safely, and the
+// address space of a child has no room for one arena per thread.
+func environment(shape sandbox.Shape) []string {
+	env := []string{
+		"HOME=" + workspace, "USER=sandbox", "LOGNAME=sandbox", "TMPDIR=/tmp", "LANG=C.UTF-8",
+		"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "NUMEXPR_NUM_THREADS=1", "MALLOC_ARENA_MAX=2",
+	}
+	if shape.Programs != "" {
+		env = append(env, "PATH=/usr/bin:/bin")
+	}
+	return env
+}

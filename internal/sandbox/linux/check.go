@@ -1,0 +1,266 @@
+//go:build linux && (amd64 || arm64)
+
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
+)
+
+// outside is what a child is compared with: the namespaces of the host and of the
+// fork server, and who the child has to be. It was all read by the host itself.
+type outside struct {
+	host     map[string]string
+	server   map[string]string
+	identity identity
+	// filters is how many system call filters this process has itself, as in a
+	// container: every process below inherits them.
+	filters int
+}
+
+// processes are the two of a child.
+type processes struct{ reaper, cell *pidfd }
+
+func newOutside(serverPID int, id identity) (outside, error) {
+	host, err := namespaceLinks("self")
+	if err != nil {
+		return outside{}, fmt.Errorf("read own namespaces: %w", err)
+	}
+	server, err := namespaceLinks(strconv.Itoa(serverPID))
+	if err != nil {
+		return outside{}, fmt.Errorf("read the fork server's namespaces: %w", err)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return outside{}, err
+	}
+	filters, err := strconv.Atoi(field(status, "Seccomp_filters"))
+	if err != nil {
+		return outside{}, fmt.Errorf("count own filters (Linux 5.9 or later): %w", err)
+	}
+	o := outside{host: host, server: server, identity: id, filters: filters}
+	return o, o.apart("fork server", server, host, namespaceNames())
+}
+
+// apart tells which of names are shared between a and b.
+func (o outside) apart(who string, a, b map[string]string, names []string) error {
+	for _, n := range names {
+		if a[n] == b[n] {
+			return fmt.Errorf("%s shares the %s namespace", who, n)
+		}
+	}
+	return nil
+}
+
+// check compares both processes of a child with what they must be, given how many
+// system call filters the cell has to have. What the child or the fork server say
+// about themselves is not asked. An error that wraps errGone means that a process
+// ended meanwhile, every other one that the child is not sealed.
+func (o outside) check(p processes, filters int) error {
+	cell, err := p.cell.pid()
+	if err != nil {
+		return err
+	}
+	reaper, err := p.reaper.pid()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(o.checkCell(cell, filters), o.checkReaper(reaper))
+	if err == nil {
+		return nil
+	}
+	// What was read may have been a dead process, or even another one that was
+	// given its number.
+	for pid, p := range map[int]*pidfd{cell: p.cell, reaper: p.reaper} {
+		if now, e := p.pid(); e != nil || now != pid {
+			return fmt.Errorf("%w: %w", errGone, err)
+		}
+	}
+	return err
+}
+
+func (o outside) checkCell(pid, filters int) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err
+	}
+	if err := o.checkStatus("cell", status, "2", filters); err != nil {
+		return err
+	}
+	links, err := namespaceLinks(strconv.Itoa(pid))
+	if err != nil {
+		return err
+	}
+	if err := o.apart("cell", links, o.host, namespaceNames()); err != nil {
+		return err
+	}
+	if err := o.apart("cell", links, o.server, namespaceNames()); err != nil {
+		return err
+	}
+	return errors.Join(o.checkMaps(pid), checkMounts(pid))
+}
+
+// checkReaper: it has the fork server's namespaces, apart from the one that it is
+// process 1 of, since it runs no code but the guest's.
+func (o outside) checkReaper(pid int) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err
+	}
+	if err := o.checkStatus("reaper", status, "1", 1); err != nil {
+		return err
+	}
+	links, err := namespaceLinks(strconv.Itoa(pid))
+	if err != nil {
+		return err
+	}
+	if err := o.apart("reaper", links, o.host, namespaceNames()); err != nil {
+		return err
+	}
+	return o.apart("reaper", links, o.server, []string{"pid"})
+}
+
+// checkStatus looks at /proc/PID/status: identity, number in the own namespace,
+// capabilities, privileges and filters.
+func (o outside) checkStatus(who string, status []byte, inner string, filters int) error {
+	uid, gid := strconv.Itoa(o.identity.uid), strconv.Itoa(o.identity.gid)
+	want := map[string]string{
+		"Uid": strings.Join([]string{uid, uid, uid, uid}, "\t"), "Gid": strings.Join([]string{gid, gid, gid, gid}, "\t"),
+		"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(o.filters + filters), "Threads": "1",
+	}
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		want[set] = "0000000000000000"
+	}
+	for name, value := range want {
+		if got := field(status, name); got != value {
+			return fmt.Errorf("%s has %s %q, not %q", who, name, got, value)
+		}
+	}
+	// One number per pid namespace, from the reader's to its own: the host's (which
+	// may have outer ones itself), the fork server's, the child's.
+	numbers := strings.Fields(field(status, "NSpid"))
+	if len(numbers) != 3 || numbers[2] != inner {
+		return fmt.Errorf("%s has the process numbers %q", who, numbers)
+	}
+	return nil
+}
+
+// checkMaps: the cell's user namespace knows one user and one group, and they are
+// those of the sandbox.
+func (o outside) checkMaps(pid int) error {
+	for name, id := range map[string]int{"uid_map": o.identity.uid, "gid_map": o.identity.gid} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+		if err != nil {
+			return err
+		}
+		if got := strings.Fields(string(text)); strings.Join(got, " ") != fmt.Sprintf("1000 %d 1", id) {
+			return fmt.Errorf("cell has %s %q", name, got)
+		}
+	}
+	return nil
+}
+
+// checkMounts: nothing but scratch can be written. /proc stands twice, the fork
+// server's below the cell's, and holds nothing of a process that may be changed.
+func checkMounts(pid int) error {
+	mounts, err := readMounts(pid)
+	if err != nil {
+		return err
+	}
+	writable := map[string]int{}
+	for _, m := range mounts {
+		if !m.readOnly {
+			writable[m.point]++
+		}
+	}
+	want := map[string]int{"/tmp": 2, workspace: 1, "/dev/shm": 1, "/proc": 2}
+	for point, n := range want {
+		if writable[point] != n {
+			return fmt.Errorf("cell has %d writable mounts at %s, not %d", writable[point], point, n)
+		}
+	}
+	if len(writable) != len(want) || len(mounts) == 0 {
+		return fmt.Errorf("cell can write to more than scratch: %v", writable)
+	}
+	return nil
+}
+
+// limitNames are the lines of /proc/PID/limits.
+func limitNames(l bridge.ArmLimits) map[string]int64 {
+	return map[string]int64{
+		"Max address space": l.AddressSpace, "Max cpu time": l.CPUSeconds, "Max processes": l.Processes,
+		"Max open files": l.OpenFiles, "Max file size": l.FileSize, "Max core file size": 0,
+	}
+}
+
+// checkLimits: each limit of the run is in force, or a lower one of the template.
+func checkLimits(p *pidfd, l bridge.ArmLimits) error {
+	pid, err := p.pid()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %w", errGone, err)
+		}
+		return err
+	}
+	for name, most := range limitNames(l) {
+		if most == 0 && name != "Max core file size" {
+			continue
+		}
+		if err := checkLimit(string(text), name, most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLimit(text, name string, most int64) error {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, name+" ")
+		if !ok {
+			continue
+		}
+		for _, value := range strings.Fields(rest)[:2] {
+			if n, err := strconv.ParseInt(value, 10, 64); err != nil || n > most {
+				return fmt.Errorf("%s is %s, not %d", strings.ToLower(name), value, most)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("no line for %s", strings.ToLower(name))
+}
+
+// openScratch keeps a hold of the child's scratch, to ask it how full it was. The
+// child has run no user code: no link leads astray.
+func (c *child) openScratch() error {
+	pid, err := c.cell.pid()
+	if err != nil {
+		return err
+	}
+	name := filepath.Join("/proc", strconv.Itoa(pid), "root", workspace)
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open scratch: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.ended:
+		return errors.Join(errGone, unix.Close(fd))
+	default:
+		c.scratch = os.NewFile(uintptr(fd), "scratch")
+		return nil
+	}
+}

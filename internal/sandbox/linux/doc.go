@@ -1,0 +1,29 @@
+// Package linux isolates programs with the Linux kernel alone: user, mount, pid,
+// network, ipc, uts and cgroup namespaces, a read-only root, Landlock, seccomp
+// and resource limits. It needs no privilege, no daemon and no helper binary.
+//
+// # The processes
+//
+//	host process
+//	└─ init            this binary again, in fresh namespaces: builds the root, then becomes
+//	   fork server     the trusted guest, process 1 of the outer pid namespace
+//	   ├─ reaper       process 1 of a child's pid namespace: adopts orphans, does nothing
+//	   └─ cell         process 2 of it: sealed, then given the program
+//
+// A child is one reaper with one cell. When the reaper dies the kernel kills
+// everything in its namespace, and when the fork server dies the kernel kills all
+// children, so that no path leaves a process behind.
+//
+// # Trust
+//
+// The guest Python seals the cell, but its word counts for nothing. Before any
+// user code the host looks at both processes from outside (see check.go): a child
+// that is not exactly as tight as it has to be ends its fork server.
+//
+// As an ordinary user the sandbox's user 0 is that user. As root it is the host
+// user [SandboxUID], which owns nothing.
+//
+// What belongs here: building, sealing, checking and ending children. What does
+// not: which limits and programs a run gets (gear), which children exist (pool),
+// and what is said on the bridge (engine).
+package linux

@@ -1,0 +1,114 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// newest is the last number that was looked at when the lists were written
+// (Linux 6.19). A refused number up to it returns EPERM, a later one ENOSYS.
+const newest = unix.SYS_RSEQ_SLICE_YIELD
+
+// namespaceFlags are the CLONE_NEW flags of clone(2). CLONE_NEWTIME is not among
+// them: clone reads its bit as part of the exit signal.
+const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+const (
+	// personalityQuery asks for the personality without changing it. Others
+	// switch address randomisation off (personality(2)).
+	personalityQuery = 0xffffffff
+	personalityLinux = 0
+	// deviceBit is set in the file type of device nodes (S_IFCHR, S_IFBLK) and
+	// clear in that of regular files, FIFOs and sockets.
+	deviceBit = unix.S_IFCHR
+)
+
+// Cell is the filter of every child.
+func Cell() Program {
+	allowed := set(allowedEverywhere, allowedHere)
+	return policy{
+		conditions: cellConditions(),
+		verdict: func(n uint32) uint32 {
+			switch {
+			case allowed[n]:
+				return verdictAllow
+			case n == unix.SYS_CLONE3, n > newest:
+				// clone3 takes its flags by pointer, out of reach of a filter;
+				// the C library falls back to clone upon ENOSYS.
+				return verdict(unix.ENOSYS)
+			default:
+				return verdict(unix.EPERM)
+			}
+		},
+	}.compile()
+}
+
+func cellConditions() []condition {
+	out := []condition{
+		{number: unix.SYS_CLONE, arg: 0, test: anyBit, values: []uint32{namespaceFlags}, errno: unix.EPERM},
+		{number: unix.SYS_SOCKET, arg: 0, test: differs, values: []uint32{unix.AF_UNIX}, errno: unix.EAFNOSUPPORT},
+		// Both put input into a terminal that the child may have been given
+		// (CVE-2017-5226).
+		{number: unix.SYS_IOCTL, arg: 1, test: equals, values: []uint32{unix.TIOCSTI, unix.TIOCLINUX}, errno: unix.EPERM},
+		// Limits of the process itself alone: limits count per user too.
+		{number: unix.SYS_PRLIMIT64, arg: 0, test: differs, values: []uint32{0}, errno: unix.EPERM},
+		{number: unix.SYS_PERSONALITY, arg: 0, test: differs, values: []uint32{personalityQuery, personalityLinux}, errno: unix.EPERM},
+		{number: unix.SYS_MKNODAT, arg: 2, test: anyBit, values: []uint32{deviceBit}, errno: unix.EPERM},
+	}
+	return append(out, conditionsHere...)
+}
+
+// Reaper is the filter of process 1 of a child. It waits for ever; the C library
+// may wait by other calls than pause, and a lock of the interpreter is a futex.
+func Reaper() Program {
+	allowed := set(reaperCalls, reaperCallsHere)
+	return policy{verdict: func(n uint32) uint32 {
+		if allowed[n] {
+			return verdictAllow
+		}
+		return verdict(unix.EPERM)
+	}}.compile()
+}
+
+// NoFork refuses new processes. Threads stay.
+func NoFork() Program {
+	refused := set(forkCallsHere, nil)
+	return policy{
+		conditions: []condition{
+			{number: unix.SYS_CLONE, arg: 0, test: missing, values: []uint32{unix.CLONE_THREAD}, errno: unix.EPERM},
+		},
+		verdict: func(n uint32) uint32 {
+			switch {
+			case n == unix.SYS_CLONE3:
+				return verdict(unix.ENOSYS)
+			case refused[n]:
+				return verdict(unix.EPERM)
+			default:
+				return verdictAllow
+			}
+		},
+	}.compile()
+}
+
+// NoExec refuses new programs. EACCES is what a file without the right to
+// execute gives, which callers already explain well.
+func NoExec() Program {
+	return policy{verdict: func(n uint32) uint32 {
+		if n == unix.SYS_EXECVE || n == unix.SYS_EXECVEAT {
+			return verdict(unix.EACCES)
+		}
+		return verdictAllow
+	}}.compile()
+}
+
+func set(lists ...[]uint32) map[uint32]bool {
+	out := map[uint32]bool{}
+	for _, l := range lists {
+		for _, n := range l {
+			out[n] = true
+		}
+	}
+	return out
+}

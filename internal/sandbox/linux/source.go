@@ -1,0 +1,244 @@
+//go:build linux && (amd64 || arm64)
+
+package linux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// source is one fork server and its children.
+type source struct {
+	backend *Backend
+	server  *server
+	outside outside
+	watcher *watcher
+	done    chan struct{}
+
+	mu       sync.Mutex // guards what follows
+	next     int
+	children map[int]*child
+	closing  bool
+}
+
+var _ sandbox.Source = (*source)(nil)
+
+func newSource(b *Backend, s *server) (*source, error) {
+	out, err := newOutside(s.process.Pid, b.identity)
+	if err != nil {
+		s.stop()
+		<-s.exited
+		return nil, err
+	}
+	src := &source{
+		backend: b, server: s, outside: out, watcher: newWatcher(),
+		done: make(chan struct{}), children: map[int]*child{},
+	}
+	go src.listen()
+	return src, nil
+}
+
+// Done is closed when the fork server is dead.
+func (s *source) Done() <-chan struct{} { return s.done }
+
+// Close kills the fork server; the kernel kills the children with it.
+func (s *source) Close() error {
+	s.mu.Lock()
+	s.closing = true
+	for _, c := range s.children {
+		c.setCause(sandbox.CauseShutdown)
+	}
+	s.mu.Unlock()
+	s.server.stop()
+	<-s.done
+	return nil
+}
+
+// message is what the fork server says about a child.
+type message struct {
+	ID     int     `json:"id"`
+	Event  string  `json:"event"`
+	Error  string  `json:"error"`
+	Status int     `json:"status"`
+	CPU    float64 `json:"cpu"`
+	Peak   int64   `json:"peak"`
+}
+
+// listen delivers the fork server's messages until it hangs up, then sees to it
+// that nothing of it is left and that nobody waits in vain.
+func (s *source) listen() {
+	err := s.deliverAll()
+	s.server.stop()
+	<-s.server.exited
+	s.watcher.stop()
+	s.mu.Lock()
+	children, closing := s.children, s.closing
+	s.children = nil
+	s.mu.Unlock()
+	if !closing {
+		s.backend.config.Logger.Error("fork server ended", "error", err)
+	}
+	for _, c := range children {
+		c.orphan(fmt.Errorf("%w: %w%s", sandbox.ErrSourceDead, err, s.server.errors.suffix()))
+	}
+	close(s.done)
+}
+
+func (s *source) deliverAll() error {
+	data, rights := make([]byte, maxDatagram), make([]byte, unix.CmsgSpace(4*4))
+	for {
+		n, nr, _, _, err := s.server.control.ReadMsgUnix(data, rights)
+		if err == nil && n == 0 {
+			err = io.EOF
+		}
+		if err != nil {
+			return err
+		}
+		fds, err := receivedDescriptors(rights[:nr])
+		if err != nil {
+			return err
+		}
+		if err := s.deliver(data[:n], fds); err != nil {
+			closeAll(fds)
+			return err
+		}
+	}
+}
+
+func (s *source) deliver(data []byte, fds []int) error {
+	var m message
+	if err := json.Unmarshal(data, &m); err != nil {
+		return fmt.Errorf("bad message of the fork server: %w", err)
+	}
+	s.mu.Lock()
+	c := s.children[m.ID]
+	if m.Event == "ended" || m.Event == "failed" {
+		delete(s.children, m.ID)
+	}
+	s.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("fork server speaks of an unknown child %d", m.ID)
+	}
+	switch {
+	case m.Event == "started" && len(fds) == 2:
+		c.born(fds[0], fds[1])
+	case m.Event == "ended" && len(fds) == 0:
+		c.finish(m)
+	case m.Event == "failed" && len(fds) == 0:
+		c.orphan(fmt.Errorf("fork server: %s", m.Error))
+	default:
+		return fmt.Errorf("unexpected message %q of the fork server", m.Event)
+	}
+	return nil
+}
+
+func receivedDescriptors(rights []byte) ([]int, error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, m := range messages {
+		got, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			closeAll(fds)
+			return nil, err
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+// Start makes one child and returns when it is parked and was checked.
+func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	c, err := s.request(warm)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.settle(ctx, c); err != nil {
+		c.Kill(sandbox.CauseAbandoned)
+		c.closeStreams()
+		return nil, fmt.Errorf("start child: %w", err)
+	}
+	return c, nil
+}
+
+// request registers a child and asks the fork server for it.
+func (s *source) request(warm bool) (*child, error) {
+	ours, theirs, err := newStreams()
+	if err != nil {
+		return nil, fmt.Errorf("make streams: %w", err)
+	}
+	defer theirs.close()
+	c, err := s.register(ours)
+	if err != nil {
+		ours.close()
+		return nil, err
+	}
+	data, err := json.Marshal(map[string]any{"id": c.id, "warm": warm})
+	if err == nil {
+		// Not under the mutex: listen needs it to make room in the other direction.
+		_, _, err = s.server.control.WriteMsgUnix(data, unix.UnixRights(theirs.descriptors()...), nil)
+	}
+	if err != nil {
+		// listen finds the same end and ends the child.
+		s.server.stop()
+		<-c.ended
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrSourceDead, err)
+	}
+	return c, nil
+}
+
+func (s *source) register(ours streams) (*child, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || s.children == nil {
+		return nil, sandbox.ErrSourceDead
+	}
+	s.next++
+	c := newChild(s, s.next, ours)
+	s.children[c.id] = c
+	return c, nil
+}
+
+// settle waits until the child is parked and looks at it from outside.
+func (s *source) settle(ctx context.Context, c *child) error {
+	select {
+	case <-c.started:
+	case <-c.ended:
+		return c.failure()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the fork: %w", ctx.Err())
+	}
+	if err := c.readHello(ctx); err != nil {
+		return c.explain(err)
+	}
+	err := s.outside.check(c.processes(), 1)
+	if err == nil {
+		err = c.openScratch()
+	}
+	if err != nil && !errors.Is(err, errGone) {
+		// Children of this fork server cannot be trusted, the living ones included.
+		s.backend.config.Logger.Error("child is not sealed; ending its fork server", "error", err)
+		c.Kill(sandbox.CauseUnsealed)
+		s.server.stop()
+		return fmt.Errorf("child is not sealed: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+//go:build linux && (amd64 || arm64)
+
+package linux
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// streams are the four descriptors of a child, at one of their ends.
+type streams struct {
+	stdin, stdout, stderr, bridge *os.File
+}
+
+// newStreams makes both ends. Ours do not block, so that deadlines work on them;
+// theirs are fresh open files of each child, so that no child can change the
+// flags of another one's.
+func newStreams() (ours, theirs streams, err error) {
+	defer func() {
+		if err != nil {
+			ours.close()
+			theirs.close()
+		}
+	}()
+	if theirs.stdin, ours.stdin, err = pipe(1); err != nil {
+		return ours, theirs, err
+	}
+	if ours.stdout, theirs.stdout, err = pipe(0); err != nil {
+		return ours, theirs, err
+	}
+	if ours.stderr, theirs.stderr, err = pipe(0); err != nil {
+		return ours, theirs, err
+	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return ours, theirs, err
+	}
+	ours.bridge, theirs.bridge, err = ends(fds, 0)
+	return ours, theirs, err
+}
+
+// pipe makes a pipe of which the end with index own does not block.
+func pipe(own int) (read, write *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, err
+	}
+	return ends(fds, own)
+}
+
+// ends wraps both descriptors. An os.File decides when it is made whether it uses
+// the poller, so that the flag must be set before.
+func ends(fds [2]int, own int) (a, b *os.File, err error) {
+	err = unix.SetNonblock(fds[own], true)
+	a, b = os.NewFile(uintptr(fds[0]), "stream"), os.NewFile(uintptr(fds[1]), "stream")
+	return a, b, err
+}
+
+func (s streams) files() []*os.File { return []*os.File{s.stdin, s.stdout, s.stderr, s.bridge} }
+
+// descriptors are valid until s is closed. Only the ends of the child may be asked
+// for: Fd makes a file block.
+func (s streams) descriptors() []int {
+	var out []int
+	for _, f := range s.files() {
+		out = append(out, int(f.Fd()))
+	}
+	return out
+}
+
+func (s streams) close() {
+	for _, f := range s.files() {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// closingReader closes its file at the end of the stream: nobody else can know
+// that it was read to the end.
+type closingReader struct{ f *os.File }
+
+func (r closingReader) Read(p []byte) (int, error) {
+	n, err := r.f.Read(p)
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	_ = r.f.Close()
+	if errors.Is(err, os.ErrClosed) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// duplex is the host's end of a bridge.
+type duplex struct {
+	closingReader
+}
+
+func (d duplex) Write(p []byte) (int, error) { return d.f.Write(p) }
+func (d duplex) Close() error {
+	if err := d.f.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
