@@ -118,6 +118,9 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest) (*mcp.
 	var p page
 	p.add(out)
 	p.add(tail(res.Stderr, scriptTail))
+	if res.Stderr == "" {
+		p.add(ending(res, out))
+	}
 	return plainText(p.b.String(), true), nil
 }
 

@@ -107,5 +107,5 @@ func splitReport(r execution.Result) (stderr, report string) {
 	if r.Stderr != "" {
 		return "", r.Stderr
 	}
-	return "", ending(r)
+	return "", ending(r, "")
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -22,7 +23,7 @@ var errNull = errors.New("null")
 // runs. Absent and null arguments, which some clients send for none, are an
 // empty object. The error is a *[execution.RejectedError].
 func decode(raw []byte, dst any) error {
-	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
 	if kind := jsontext.Value(raw).Kind(); kind != jsontext.KindBeginObject {
@@ -52,7 +53,7 @@ func explain(err error, dst any) error {
 		if errors.Is(err, jsontext.ErrDuplicateName) {
 			return refuse(fieldOf(syntax.JSONPointer), "given twice")
 		}
-		return refuse(fieldOf(syntax.JSONPointer), "not valid JSON in UTF-8")
+		return refuse(fieldOf(syntax.JSONPointer), "not valid JSON in UTF-8; half a surrogate pair is not valid either")
 	}
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) {
@@ -65,7 +66,11 @@ func explain(err error, dst any) error {
 	case errors.Is(err, errNull):
 		return refuse(field, "null: leave the argument out instead")
 	case semantic.GoType != nil:
-		return refuse(field, "must be %s, not %s", typeName(semantic.GoType), kindName(semantic.JSONKind))
+		want, got := typeName(semantic.GoType), kindName(semantic.JSONKind)
+		if got == "a number" && strings.HasSuffix(want, " number") {
+			got = "one of this form or size"
+		}
+		return refuse(field, "must be %s, not %s", want, got)
 	}
 	return refuse(field, "cannot be read")
 }
@@ -137,7 +142,7 @@ func kindName(k jsontext.Kind) string {
 	case jsontext.KindString:
 		return "a string"
 	case jsontext.KindNumber:
-		return "a number of this form"
+		return "a number"
 	case jsontext.KindBeginArray:
 		return "an array"
 	case jsontext.KindBeginObject:

@@ -69,7 +69,7 @@ func (i Info) text() string {
 		{"Work Dir", i.WorkDir},
 		{"Isolation", string(i.Isolation)},
 		{"Backend", i.Backend},
-		{"Timeout", fmt.Sprintf("%v, at most %v", i.Limits.Timeout, i.Limits.MaxTimeout)},
+		{"Timeout", fmt.Sprintf("%v seconds, at most %v", i.Limits.Timeout.Seconds(), i.Limits.MaxTimeout.Seconds())},
 		{"Memory", i.Limits.Memory.String()},
 		{"Packages", fmt.Sprint(i.Packages)},
 		{"Warnings", strings.Join(i.Warnings, "; ")},

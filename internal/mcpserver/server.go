@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -80,19 +81,16 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// maxLine bounds one message on stdio. The largest call that is accepted carries
-// 32 MiB of files as base64, 8 MiB of variables and 8 MiB of stdin, the latter
-// with escapes of two bytes.
-const maxLine = 80 << 20
-
-// Stdio is the transport over the standard input and output of this process.
-func Stdio() mcp.Transport { return &mcp.StdioTransport{MaxLineLength: maxLine} }
-
 // Serve answers one client until it goes away or ctx ends; neither is an error.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 	err := s.mcp.Run(ctx, t)
-	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
+	if err == nil || ctx.Err() != nil {
 		return nil
+	}
+	for _, gone := range []error{io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return nil
+		}
 	}
 	return fmt.Errorf("serve MCP: %w", err)
 }

@@ -18,6 +18,8 @@ func text(r execution.Result) string {
 		return rejected(r)
 	case execution.StatusPendingApproval:
 		return pending(r)
+	case execution.StatusInternalError:
+		return broken(r)
 	default:
 		return ran(r)
 	}
@@ -50,13 +52,17 @@ func ran(r execution.Result) string {
 	default:
 		p.addf("Value: %s", value)
 	}
-	if r.Stderr != "" {
+	switch {
+	case r.Stderr == "":
+	case r.Error != nil && r.Stderr == r.Error.Message:
+		p.add(r.Stderr) // the reason alone: the program itself wrote nothing there
+	default:
 		p.addf("stderr:\n%s", r.Stderr)
 	}
 	p.add(traceback(r))
 	files(&p, r.Artifacts)
 	footnotes(&p, r)
-	p.add(ending(r))
+	p.add(ending(r, p.b.String()))
 	if p.b.Len() == 0 {
 		return "(no output)"
 	}
@@ -88,8 +94,9 @@ func traceback(r execution.Result) string {
 	return "Traceback (most recent call last):\n" + strings.Join(r.Error.Traceback, "") + last
 }
 
-// ending says how a run stands when that is not simply well.
-func ending(r execution.Result) string {
+// ending says how a run stands when that is not simply well. What was said
+// before is not said again.
+func ending(r execution.Result, before string) string {
 	switch {
 	case r.Status == execution.StatusOK:
 		return ""
@@ -100,7 +107,7 @@ func ending(r execution.Result) string {
 	if r.Signal != "" {
 		s += ", signal " + r.Signal
 	}
-	if r.Error != nil && r.Error.Message != "" && !strings.Contains(r.Stderr, r.Error.Message) {
+	if r.Error != nil && r.Error.Message != "" && !strings.Contains(before, r.Error.Message) {
 		s += ". " + r.Error.Message
 	}
 	return s
@@ -148,13 +155,18 @@ func denied(r execution.Result) string {
 	if len(r.Error.Violations) == 0 {
 		p.add(r.Error.Message)
 	}
+	permitted := false
 	for _, v := range r.Error.Violations {
 		violation(&p, v)
+		permitted = permitted || v.Allow != ""
 	}
 	for _, w := range r.Warnings {
 		p.addf("Warning: %s", w)
 	}
-	p.add("Change the code so that it does without this. Only the operator can permit it, by the option named above.")
+	p.add("Change the code so that it does without this.")
+	if permitted {
+		p.add("Only the operator can permit it, with the option named above.")
+	}
 	return p.b.String()
 }
 
@@ -181,7 +193,19 @@ func rejected(r execution.Result) string {
 	if r.Error.RetryAfter > 0 {
 		p.addf("Try again in %v seconds.", r.Error.RetryAfter)
 	}
-	p.add("Nothing was run.")
+	if r.Error.Code != string(execution.CodeNotFound) {
+		p.add("Nothing was run.")
+	}
+	return p.b.String()
+}
+
+func broken(r execution.Result) string {
+	var p page
+	p.add(r.Stdout)
+	p.addf("Internal error: %s", r.Stderr)
+	if r.OperationID != "" {
+		p.addf("The operation is %s.", r.OperationID)
+	}
 	return p.b.String()
 }
 
