@@ -25,6 +25,6 @@ cross: ## build and vet for the platforms that this machine is not
 docs: ## write the generated documents anew
 	go test ./internal/archtest -run 'TestPackageTable' -update && go run -C tools ./notices
 escape: ## only the attacks on the sandbox, each by name
-	./scripts/escape.sh
+	go test -count=1 -v ./test/escape/...
 clean: ## remove what was built, keep what was downloaded
 	rm -rf bin .cache/tools .cache/bin

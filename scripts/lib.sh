@@ -14,6 +14,7 @@ mkdir -p "$cache"
 # refuse; tests do not need the stamp.
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-buildvcs=false"
 # A job runner may start without a home, which Go's and npm's caches need.
+HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
 export HOME="${HOME:-$cache/home}"
 export CI="${CI:-true}" NO_COLOR=1
 

@@ -16,7 +16,7 @@ bin=$(python_tools)
 if [ -e "$bin/complete" ]; then
   "$bin/ruff" format --check "$guest" || status=1
   "$bin/ruff" check "$guest" || status=1
-  "$bin/mypy" --strict --cache-dir "$cache/mypy" "$guest" || status=1
+  "$bin/mypy" --strict --python-version 3.14 --cache-dir "$cache/mypy" "$guest" || status=1
 else
   echo "SKIP ruff and mypy: not installed, see scripts/setup.sh"
 fi

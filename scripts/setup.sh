@@ -36,7 +36,7 @@ node_runtime() {
   command -v npm >/dev/null || apt_install nodejs npm
   if ! command -v npm >/dev/null; then
     skipped "Node 22: neither node >= 22 nor npm is here; tests with JavaScript clients are skipped"
-  elif npm install --silent --no-fund --no-audit --prefix "$cache/node" node@22 >/dev/null && [ "$(node_major)" -ge 22 ]; then
+  elif npm install --loglevel=error --no-fund --no-audit --prefix "$cache/node" node@22 >/dev/null && [ "$(node_major)" -ge 22 ]; then
     installed "Node $(node --version) from npm, in .cache/node"
   else
     skipped "Node 22: npm could not fetch it; tests with JavaScript clients are skipped"
