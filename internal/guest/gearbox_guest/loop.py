@@ -130,7 +130,11 @@ class _Guest:
         if os.getpid() != self._pid:
             # A copy that the program forked and that fell off its end: it exits as any process would.
             os._exit(head["exit_code"])
-        self._stream.write_frame(bridge.RESULT, frame.id, head)
+        try:
+            self._stream.write_frame(bridge.RESULT, frame.id, head)
+        except OSError:
+            # The program closed the bridge. Its exit code still says how it ended.
+            os._exit(head["exit_code"])
 
     def _execute(self, variables: dict[str, Any]) -> dict[str, Any]:
         if self._program is None and self._failure is None and self._source is not None:

@@ -38,7 +38,7 @@ func (s *source) Done() <-chan struct{} { return s.done }
 
 // Start returns when the guest has said hello.
 func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
-	ch, err := s.launch(warm)
+	ch, err := s.launch(ctx, warm)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
 
 // launch starts the process tree. The lock is held throughout, so that Close
 // sees every child.
-func (s *source) launch(warm bool) (*child, error) {
+func (s *source) launch(ctx context.Context, warm bool) (*child, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -71,7 +71,7 @@ func (s *source) launch(warm bool) (*child, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the streams: %w", err), os.RemoveAll(workspace))
 	}
-	cmd := s.command(w, workspace, warm)
+	cmd := s.command(ctx, w, workspace, warm)
 	err = cmd.Start()
 	w.closeTheirs()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *source) launch(warm bool) (*child, error) {
 
 // command is the interpreter as the operator has it, running the guest's entry.
 // Its session is its own, so that a terminal's signals do not reach it.
-func (s *source) command(w *wires, workspace string, warm bool) *exec.Cmd {
+func (s *source) command(ctx context.Context, w *wires, workspace string, warm bool) *exec.Cmd {
 	entry := filepath.Join(s.dir, guestDir, guest.Package, "hostmain.py")
 	args := append([]string{entry, "--workspace", workspace}, w.arguments()...)
 	for _, p := range s.c.Interpreter.Path {
@@ -99,7 +99,8 @@ func (s *source) command(w *wires, workspace string, warm bool) *exec.Cmd {
 	if warm {
 		args = append(args, "--warm")
 	}
-	cmd := exec.Command(s.c.Interpreter.Executable, args...)
+	// The child outlives the call that starts it: Kill and Close end it.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.c.Interpreter.Executable, args...)
 	cmd.Dir = workspace
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.stdin.theirs, w.stdout.theirs, w.stderr.theirs
 	cmd.ExtraFiles = w.extra()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
 var bridgeTests = []test{
@@ -17,18 +18,6 @@ var bridgeTests = []test{
 	{"OnlyTheFirstResultCounts", onlyTheFirstResultCounts},
 	{"ClosedBridgeIsNoResult", closedBridge},
 }
-
-// toEveryNumber writes to whatever may be the bridge.
-const toEveryNumber = `
-import base64, os
-data = base64.b64decode(data)
-def shout():
-    for fd in range(3, 4096):
-        try:
-            os.write(fd, data)
-        except OSError:
-            pass
-`
 
 func frameFormatInOutput(t *testing.T, s *suite) {
 	forged := encode(t, bridge.Result, `{"outcome":"ok","exit_code":0,"value":"forged"}`)
@@ -43,16 +32,7 @@ func frameFormatInOutput(t *testing.T, s *suite) {
 }
 
 func writesToSmallNumbers(t *testing.T, s *suite) {
-	const code = `
-import os
-for fd in range(3, 21):
-    try:
-        os.write(fd, b'{"jsonrpc":"2.0","id":1,"result":{}}')
-    except OSError:
-        pass
-print("end")
-`
-	if out := s.finish(t, Program{Code: code}); out.Stdout != "end\n" || out.Result.Outcome != bridge.OutcomeOK {
+	if out := s.finish(t, Program{Code: program("smallnumbers.py")}); out.Stdout != "end\n" || out.Result.Outcome != bridge.OutcomeOK {
 		t.Errorf("stdout %q, result %+v", out.Stdout, out.Result)
 	}
 }
@@ -65,7 +45,7 @@ func garbageNeverBecomesAResult(t *testing.T, s *suite) {
 		"wrong types":  encode(t, bridge.Result, `{"outcome":7,"exit_code":"0"}`),
 		"cut short":    base64.StdEncoding.EncodeToString(whole[:len(whole)-3]),
 	} {
-		out := s.drive(t, Program{Code: toEveryNumber + "shout()\nos._exit(0)", Variables: map[string]any{"data": data}})
+		out := s.drive(t, Program{Code: program("shout.py") + "shout()\nos._exit(0)", Variables: map[string]any{"data": data}})
 		if out.Result != nil || !errors.Is(out.ResultErr, bridge.ErrProtocol) {
 			t.Errorf("%s: result %+v, error %v", name, out.Result, out.ResultErr)
 		}
@@ -76,7 +56,7 @@ func garbageNeverBecomesAResult(t *testing.T, s *suite) {
 // what the program prints.
 func onlyTheFirstResultCounts(t *testing.T, s *suite) {
 	out := s.finish(t, Program{
-		Code:      toEveryNumber + "shout()\n'real'",
+		Code:      program("shout.py") + "shout()\n'real'",
 		Variables: map[string]any{"data": encode(t, bridge.Result, `{"outcome":"ok","exit_code":0,"value":"first"}`)},
 	})
 	if string(out.Result.Value) != `"first"` {
@@ -85,9 +65,12 @@ func onlyTheFirstResultCounts(t *testing.T, s *suite) {
 }
 
 func closedBridge(t *testing.T, s *suite) {
-	out := s.drive(t, Program{Code: "import os\nos.closerange(3, 4096)\nprint('still here')\n'value'"})
+	out := s.drive(t, Program{Code: "import os\nos.closerange(3, 4096)\nprint('still here')\nexit(5)"})
 	if out.Result != nil || out.ResultErr == nil || out.Stdout != "still here\n" {
 		t.Errorf("result %+v, error %v, stdout %q", out.Result, out.ResultErr, out.Stdout)
+	}
+	if out.Ended.Cause != sandbox.CauseNone || out.Ended.ExitCode != 5 {
+		t.Errorf("ended %+v", out.Ended)
 	}
 }
 

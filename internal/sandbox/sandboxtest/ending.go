@@ -113,21 +113,7 @@ func waitObeysItsContext(t *testing.T, s *suite) {
 }
 
 func deafProgramDies(t *testing.T, s *suite) {
-	const code = `
-import signal
-for n in range(1, signal.NSIG):
-    try:
-        signal.signal(n, signal.SIG_IGN)
-    except (OSError, ValueError):
-        pass
-print("ready", flush=True)
-while True:
-    try:
-        while True: pass
-    except BaseException:
-        pass
-`
-	out := s.killWhenReady(t, code, func() {})
+	out := s.killWhenReady(t, program("deaf.py"), func() {})
 	if out.Result != nil || out.Ended.Cause != sandbox.CauseTimeout {
 		t.Errorf("result %+v, ended %+v", out.Result, out.Ended)
 	}
@@ -139,32 +125,8 @@ func backgroundProcessesDie(t *testing.T, s *suite) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks for processes in /proc, which only Linux has")
 	}
-	const code = `
-import ctypes, os, signal, time
-def become(kind):
-    ctypes.CDLL(None).prctl(15, (mark + kind).encode(), 0, 0, 0)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.write(w, b".")
-    time.sleep(3600)
-r, w = os.pipe()
-if os.fork() == 0:
-    become("a")
-if os.fork() == 0:
-    os.setsid()
-    become("b")
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.setsid()
-        become("c")
-    os._exit(0)
-for _ in range(3):
-    os.read(r, 1)
-print("ready", flush=True)
-time.sleep(3600)
-`
 	mark := "gb" + rand.Text()[:10]
-	s.killWhenReady(t, code, func() {
+	s.killWhenReady(t, program("daemons.py"), func() {
 		if got := processes(t, mark); len(got) != 3 {
 			t.Errorf("while it runs: %v", got)
 		}

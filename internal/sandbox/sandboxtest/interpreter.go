@@ -2,34 +2,32 @@ package sandboxtest
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 
-	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/cpython"
+	"github.com/gearbox-mcp/gearbox/internal/cpython/cpythontest"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
-// PythonVariable names the interpreter that tests run, instead of a usual one.
+// PythonVariable names the interpreter that the suite runs, instead of the
+// embedded one.
 const PythonVariable = "GEARBOX_TEST_PYTHON"
 
-// usualPythons are tried in order. A python3 on PATH is no candidate: version
-// managers put scripts there.
-var usualPythons = []string{"/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3"}
-
-// Interpreter finds a Python of version 3.10 or later on this machine, or skips
-// the test.
-func Interpreter(t testing.TB) sandbox.Interpreter {
-	t.Helper()
-	candidates := usualPythons
-	if p := os.Getenv(PythonVariable); p != "" {
-		candidates = []string{p}
-	}
-	for _, p := range candidates {
-		const recent = "import sys; sys.exit(sys.version_info < (3, 10))"
-		if exec.CommandContext(t.Context(), p, "-I", "-c", recent).Run() == nil {
-			return sandbox.Interpreter{Digest: execution.DigestOf([]byte(p)), Executable: p}
+// Interpreter is what a backend is given in tests.
+func Interpreter(tb testing.TB) sandbox.Interpreter {
+	tb.Helper()
+	var inst cpython.Installation
+	if path := os.Getenv(PythonVariable); path != "" {
+		var err error
+		if inst, err = cpython.FromPath(tb.Context(), path); err != nil {
+			tb.Fatalf("%s: %v", PythonVariable, err)
 		}
+	} else {
+		inst = cpythontest.Interpreter(tb)
 	}
-	t.Skipf("no Python of version 3.10 or later among %v: set %s", candidates, PythonVariable)
-	return sandbox.Interpreter{}
+	tb.Cleanup(inst.Release)
+	return sandbox.Interpreter{
+		Digest: inst.Digest, Version: inst.Version, Embedded: inst.Embedded,
+		Executable: inst.Executable, Root: inst.Root, Mounts: inst.Mounts, Path: inst.Path,
+	}
 }

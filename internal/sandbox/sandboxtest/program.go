@@ -35,12 +35,12 @@ func lastExpressionIsTheValue(t *testing.T, s *suite) {
 }
 
 func factsNameTheImports(t *testing.T, s *suite) {
-	facts, err := Analyse(s.start(t).Bridge(), "x = 1\nimport json\n")
+	facts, err := Analyse(s.start(t).Bridge(), "x = 1; import json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := slices.ContainsFunc(facts.Facts, func(f bridge.Fact) bool {
-		return f.Kind == "import" && f.Target == "json" && f.Line == 2
+		return f.Kind == "import" && f.Target == "json" && f.Line == 1 && f.Column == 8
 	})
 	if !found || facts.Failure != nil {
 		t.Errorf("facts %+v", facts)
@@ -132,36 +132,18 @@ func narrowingOfProcesses(t *testing.T, s *suite) {
 		}
 		return
 	}
-	const code = `
-import os, sys, threading
-seen = []
-for act in (os.fork, lambda: os.execv(sys.executable, ["python"])):
-    try:
-        act()
-    except OSError:
-        seen.append("refused")
-thread = threading.Thread(target=lambda: seen.append("thread"))
-thread.start()
-thread.join()
-seen
-`
-	out := s.finish(t, Program{Code: code, Arm: arm})
+	out := s.finish(t, Program{Code: program("narrowed.py"), Arm: arm})
 	if got := string(out.Result.Value); got != `["refused","refused","thread"]` {
 		t.Errorf("value %s, exception %+v", got, out.Result.Exception)
 	}
 }
 
 func warmChildShowsNoTrace(t *testing.T, s *suite) {
-	const code = `
-import linecache, os, sys
-names = sorted(n for n in globals() if not n.startswith("__"))
-[names, os.listdir(), [f for f in linecache.cache if f.startswith("<cell")], sys.argv]
-`
 	child, err := s.source.Start(bounded(t), true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := Drive(bounded(t), child, Program{Code: code})
+	out, err := Drive(bounded(t), child, Program{Code: program("trace.py")})
 	if err != nil || out.Result == nil {
 		t.Fatalf("error %v, outcome %+v", err, out)
 	}
