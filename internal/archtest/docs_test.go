@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -128,15 +129,8 @@ func TestDecisionsAreNumberedWithoutGapsAndComplete(t *testing.T) {
 	}
 }
 
-// documents are the project's own Markdown files; third-party notices are
-// other people's words.
+// documents are the project's own Markdown files.
 func documents(t *testing.T) []string {
 	t.Helper()
-	var names []string
-	walk(t, func(name string) {
-		if strings.HasSuffix(name, ".md") && name != "THIRD_PARTY_NOTICES.md" {
-			names = append(names, name)
-		}
-	})
-	return names
+	return slices.DeleteFunc(files(t, ".md"), func(name string) bool { return name == notices })
 }

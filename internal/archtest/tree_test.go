@@ -1,6 +1,8 @@
 package archtest
 
 import (
+	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -69,9 +72,8 @@ func (p pkg) imports() []string {
 }
 
 // walk calls visit for each file of the project below the root.
-func walk(t *testing.T, visit func(name string)) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+func walk(visit func(name string) error) error {
+	return filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -85,12 +87,24 @@ func walk(t *testing.T, visit func(name string)) {
 		if err != nil {
 			return err
 		}
-		visit(filepath.ToSlash(rel))
+		return visit(filepath.ToSlash(rel))
+	})
+}
+
+// files lists the project's files with one of the endings.
+func files(t *testing.T, endings ...string) []string {
+	t.Helper()
+	var names []string
+	err := walk(func(name string) error {
+		if slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) {
+			names = append(names, name)
+		}
 		return nil
 	})
 	if err != nil {
 		t.Fatalf("walk the repository: %v", err)
 	}
+	return names
 }
 
 // read returns a file of the repository.
@@ -103,46 +117,61 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// packages parses every Go file of the main module, sorted by folder.
+// packages gives every Go package of the main module, sorted by folder.
 func packages(t *testing.T) []pkg {
 	t.Helper()
+	all, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// parsed reads the tree once for all tests, which only look at it.
+var parsed = sync.OnceValues(func() ([]pkg, error) {
 	byFolder := map[string]*pkg{}
 	fset := token.NewFileSet()
-	walk(t, func(name string) {
+	err := walk(func(name string) error {
 		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "tools/") {
-			return
+			return nil
 		}
-		f := parse(t, fset, name)
+		f, err := parse(fset, name)
+		if err != nil {
+			return err
+		}
 		folder := path.Dir(name)
 		if byFolder[folder] == nil {
 			byFolder[folder] = &pkg{folder: folder}
 		}
 		byFolder[folder].files = append(byFolder[folder].files, f)
+		return nil
 	})
 	var all []pkg
 	for _, p := range byFolder {
 		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b pkg) int { return strings.Compare(a.folder, b.folder) })
-	return all
-}
+	return all, err
+})
 
-func parse(t *testing.T, fset *token.FileSet, name string) file {
-	t.Helper()
-	text := read(t, name)
+func parse(fset *token.FileSet, name string) (file, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		return file{}, err
+	}
 	syntax, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		t.Fatalf("parse %s: %v", name, err)
+		return file{}, err
 	}
-	f := file{path: name, test: strings.HasSuffix(name, "_test.go"), syntax: syntax, lines: strings.Count(text, "\n")}
+	f := file{path: name, test: strings.HasSuffix(name, "_test.go"), syntax: syntax, lines: bytes.Count(text, []byte{'\n'})}
 	for _, spec := range syntax.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			t.Fatalf("%s: import %s: %v", name, spec.Path.Value, err)
+			return file{}, fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
 		}
 		f.imports = append(f.imports, imported)
 	}
-	return f
+	return f, nil
 }
 
 // calls lists the qualified names ("time.Now") that f uses from the package
