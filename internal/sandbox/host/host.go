@@ -22,8 +22,9 @@ const Name = "host"
 
 // Config says what a [Backend] runs.
 type Config struct {
-	// Interpreter runs the programs. Its Executable is required.
-	Interpreter sandbox.Interpreter
+	// Interpreters finds the installation that runs the programs. The zero digest
+	// asks for the one that a probe may use. It is required.
+	Interpreters func(context.Context, execution.Digest) (sandbox.Interpreter, error)
 	// Dir is where private directories are made; empty means [os.TempDir].
 	Dir string
 	// Pipes carries the bridge over two plain pipes instead of a socket pair.
@@ -35,13 +36,8 @@ type Backend struct{ c Config }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New checks the configuration.
-func New(c Config) (*Backend, error) {
-	if c.Interpreter.Executable == "" {
-		return nil, errors.New("host: no interpreter")
-	}
-	return &Backend{c: c}, nil
-}
+// New returns a backend. It does nothing yet: [Backend.Probe] tells whether it can.
+func New(c Config) *Backend { return &Backend{c: c} }
 
 // Name returns [Name].
 func (*Backend) Name() string { return Name }
@@ -75,16 +71,20 @@ func (b *Backend) Probe(ctx context.Context) sandbox.Report {
 
 func (b *Backend) probeInterpreter(ctx context.Context) (string, error) {
 	const ask = `import sys; print(sys.version.split()[0]); sys.exit(sys.version_info < (3, 10))`
-	out, err := exec.CommandContext(ctx, b.c.Interpreter.Executable, "-I", "-c", ask).Output()
+	python, err := b.c.Interpreters(ctx, execution.Digest{})
+	if err != nil {
+		return "", fmt.Errorf("find interpreter: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, python.Executable, "-I", "-c", ask).Output()
 	version := strings.TrimSpace(string(out))
 	if err != nil {
-		return "", fmt.Errorf("run %s: %s: %w", b.c.Interpreter.Executable, version, err)
+		return "", fmt.Errorf("run %s: %s: %w", python.Executable, version, err)
 	}
 	return "Python " + version, nil
 }
 
 func (b *Backend) probeChild(ctx context.Context) (string, error) {
-	s, err := b.Open(ctx, sandbox.Template{Interpreter: b.c.Interpreter.Digest, Language: execution.Python})
+	s, err := b.Open(ctx, sandbox.Template{Language: execution.Python})
 	if err != nil {
 		return "", err
 	}
@@ -94,12 +94,13 @@ func (b *Backend) probeChild(ctx context.Context) (string, error) {
 
 // Open unpacks the guest into a private directory. The template's shape and
 // preload mean nothing without isolation.
-func (b *Backend) Open(_ context.Context, t sandbox.Template) (sandbox.Source, error) {
-	switch {
-	case t.Language != execution.Python:
+func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source, error) {
+	if t.Language != execution.Python {
 		return nil, fmt.Errorf("host: language %q is not available", t.Language)
-	case t.Interpreter != b.c.Interpreter.Digest:
-		return nil, fmt.Errorf("host: unknown interpreter %s", t.Interpreter)
+	}
+	python, err := b.c.Interpreters(ctx, t.Interpreter)
+	if err != nil {
+		return nil, fmt.Errorf("find interpreter: %w", err)
 	}
 	dir, err := os.MkdirTemp(b.c.Dir, "gearbox-host-")
 	if err != nil {
@@ -112,5 +113,5 @@ func (b *Backend) Open(_ context.Context, t sandbox.Template) (sandbox.Source, e
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("unpack the guest: %w", err), os.RemoveAll(dir))
 	}
-	return &source{c: b.c, dir: dir, children: map[*child]struct{}{}, done: make(chan struct{})}, nil
+	return &source{c: b.c, python: python, dir: dir, children: map[*child]struct{}{}, done: make(chan struct{})}, nil
 }

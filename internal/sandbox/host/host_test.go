@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -20,10 +21,9 @@ func testSuite(t *testing.T, pipes bool) {
 	t.Parallel()
 	dir := t.TempDir()
 	python := sandboxtest.Interpreter(t)
-	b, err := host.New(host.Config{Interpreter: python, Dir: dir, Pipes: pipes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := host.New(host.Config{Dir: dir, Pipes: pipes, Interpreters: func(context.Context, execution.Digest) (sandbox.Interpreter, error) {
+		return python, nil
+	}})
 	t.Cleanup(func() {
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v, error %v", left, err)

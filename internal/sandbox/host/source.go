@@ -24,9 +24,10 @@ const guestDir = "guest"
 
 // source starts one process tree per child.
 type source struct {
-	c    Config
-	dir  string
-	done chan struct{}
+	c      Config
+	python sandbox.Interpreter
+	dir    string
+	done   chan struct{}
 
 	mu       sync.Mutex
 	closed   bool
@@ -52,7 +53,7 @@ func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
 	}
 	ch.Kill(sandbox.CauseAbandoned)
 	<-ch.reaped
-	return nil, errors.Join(fmt.Errorf("start %s: %w%s", s.c.Interpreter.Executable, err, ch.lastWords()), ctx.Err())
+	return nil, errors.Join(fmt.Errorf("start %s: %w%s", s.python.Executable, err, ch.lastWords()), ctx.Err())
 }
 
 // launch starts the process tree. The lock is held throughout, so that Close
@@ -76,7 +77,7 @@ func (s *source) launch(ctx context.Context, warm bool) (*child, error) {
 	w.closeTheirs()
 	if err != nil {
 		w.closeOurs()
-		return nil, errors.Join(fmt.Errorf("start %s: %w", s.c.Interpreter.Executable, err), os.RemoveAll(workspace))
+		return nil, errors.Join(fmt.Errorf("start %s: %w", s.python.Executable, err), os.RemoveAll(workspace))
 	}
 	ch := &child{cmd: cmd, wires: w, workspace: workspace, reaped: make(chan struct{})}
 	ch.conn = bridge.New(w.bridge)
@@ -93,14 +94,14 @@ func (s *source) launch(ctx context.Context, warm bool) (*child, error) {
 func (s *source) command(ctx context.Context, w *wires, workspace string, warm bool) *exec.Cmd {
 	entry := filepath.Join(s.dir, guestDir, guest.Package, "hostmain.py")
 	args := append([]string{entry, "--workspace", workspace}, w.arguments()...)
-	for _, p := range s.c.Interpreter.Path {
+	for _, p := range s.python.Path {
 		args = append(args, "--site-path", p)
 	}
 	if warm {
 		args = append(args, "--warm")
 	}
 	// The child outlives the call that starts it: Kill and Close end it.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.c.Interpreter.Executable, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.python.Executable, args...)
 	cmd.Dir = workspace
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.stdin.theirs, w.stdout.theirs, w.stderr.theirs
 	cmd.ExtraFiles = w.extra()
