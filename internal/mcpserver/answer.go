@@ -1,6 +1,8 @@
 package mcpserver
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -71,25 +73,46 @@ func fitStream(r *execution.Result, name, s string) string {
 	return c.text
 }
 
-// fitValue makes sure that the value is JSON that every client can read: half a
+// fitValue makes sure that the value is JSON that every client can read. Half a
 // surrogate pair, which Python strings may hold, makes strict parsers refuse the
-// whole message. A value that is too long becomes a string of its beginning and end.
+// whole message, and so does deep nesting. A value that is too long or too deep
+// becomes a string of its beginning and end.
 func fitValue(r *execution.Result) {
 	if r.Value == nil {
 		return
 	}
-	v := jsontext.Value(r.Value)
-	if err := v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
+	v := jsontext.Value(r.Value).Clone()
+	if err := v.Format(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
 		r.Value = nil
 		warn(r, "the value was not JSON and is left out")
 		return
 	}
-	c := cut(string(v), perCopy, leftOut)
-	if c.missing > 0 {
-		v, _ = jsontext.AppendQuote(nil, c.text)
-		warn(r, "the value is too long to be shown whole: print or return the part that you need")
+	if c := cut(string(v), perCopy, leftOut); c.missing > 0 || tooDeep(v) {
+		quoted, err := json.Marshal(c.text)
+		if err != nil {
+			r.Value = nil // cannot be: a string is always JSON
+			return
+		}
+		v = quoted
+		warn(r, "the value is too long or too deep to be shown as it is: print or return the part that you need")
 	}
 	r.Value = []byte(v)
+}
+
+// maxDepth is well below what any client's parser gives up at; the Go SDK's
+// does at 1,000.
+const maxDepth = 100
+
+func tooDeep(v jsontext.Value) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(v), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	for {
+		if _, err := d.ReadToken(); err != nil {
+			return false
+		}
+		if d.StackDepth() > maxDepth {
+			return true
+		}
+	}
 }
 
 func warn(r *execution.Result, w string) {
