@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
@@ -70,14 +71,18 @@ func (p *Pool) Child(ctx context.Context, t sandbox.Template) (sandbox.Child, fu
 	return nil, nil, err
 }
 
-// Warm opens the template's source, so that the first child need not wait for it.
-func (p *Pool) Warm(ctx context.Context, t sandbox.Template) error {
+// Level opens the template's source, if it is not open yet, and tells how strong
+// the wall around its children is. An error means that none can be made.
+func (p *Pool) Level(ctx context.Context, t sandbox.Template) (execution.Level, error) {
 	e, err := p.take(ctx, t)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer p.release(e)
-	return p.wait(ctx, e)
+	if err := p.wait(ctx, e); err != nil {
+		return "", err
+	}
+	return e.source.Level(), nil
 }
 
 func (p *Pool) start(ctx context.Context, e *entry) (sandbox.Child, error) {
@@ -124,10 +129,27 @@ func (p *Pool) take(ctx context.Context, t sandbox.Template) (*entry, error) {
 
 func (p *Pool) open(ctx context.Context, t sandbox.Template, e *entry) {
 	e.source, e.err = p.backend.Open(ctx, t)
+	if e.err == nil {
+		if e.err = try(ctx, e.source); e.err != nil {
+			_ = e.source.Close()
+		}
+	}
 	if e.err != nil {
 		p.drop(t, e)
 	}
 	close(e.ready)
+}
+
+// try makes one child and ends it: several systems let a fork server start and
+// then refuse what its children need.
+func try(ctx context.Context, s sandbox.Source) error {
+	c, err := s.Start(ctx, false)
+	if err != nil {
+		return err
+	}
+	c.Kill(sandbox.CauseAbandoned)
+	_, err = c.Wait(ctx)
+	return err
 }
 
 // shrink takes the least recently used idle entry out when there are too many.

@@ -29,6 +29,9 @@ type Backend interface {
 
 // Source makes children of one template. It is safe for concurrent use.
 type Source interface {
+	// Level is how strong the wall around its children is: what was built, not
+	// what was wished for.
+	Level() execution.Level
 	// Start makes one child. It returns when the child is parked and has been
 	// checked from outside. With warm set the child touches the pages that a
 	// typical program touches first; that costs time now and saves it later.

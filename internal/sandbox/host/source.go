@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/guest"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
@@ -34,6 +35,9 @@ type source struct {
 	closeErr error
 	children map[*child]struct{} // those not reaped yet
 }
+
+// Level is that of a process without isolation.
+func (*source) Level() execution.Level { return execution.LevelNone }
 
 func (s *source) Done() <-chan struct{} { return s.done }
 

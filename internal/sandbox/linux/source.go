@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
@@ -45,6 +46,9 @@ func newSource(b *Backend, s *server) (*source, error) {
 	go src.listen()
 	return src, nil
 }
+
+// Level is that of a complete sandbox: a child that lacks a part of it is not made.
+func (*source) Level() execution.Level { return execution.LevelFull }
 
 // Done is closed when the fork server is dead.
 func (s *source) Done() <-chan struct{} { return s.done }
@@ -173,9 +177,10 @@ func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
 	}
 	if err := s.settle(ctx, c); err != nil {
 		c.Kill(sandbox.CauseAbandoned)
-		c.closeStreams()
+		c.streams.close()
 		return nil, fmt.Errorf("start child: %w", err)
 	}
+	c.hand()
 	return c, nil
 }
 
