@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import traceback
-import warnings
 from typing import Any
 
 from . import analyser_text
@@ -39,7 +38,10 @@ _MAX_ERROR_LINE = 200
 
 
 def analyse(source: str) -> tuple[ast.Module | None, dict[str, Any]]:
-    """The tree of the program and its facts, or no tree and how parsing fails."""
+    """The tree of the program and its facts, or no tree and how parsing fails.
+
+    Warnings of the parser go the ordinary way, for the caller to record.
+    """
     report = Report(source)
     try:
         tree = _parse(source)
@@ -54,10 +56,7 @@ def analyse(source: str) -> tuple[ast.Module | None, dict[str, Any]]:
 
 
 def _parse(source: str) -> ast.Module:
-    """Warnings are left to compiling, which shows them where the program can see them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree = compile(source, _UNREADABLE, "exec", _FLAGS, dont_inherit=True)
+    tree = compile(source, _UNREADABLE, "exec", _FLAGS, dont_inherit=True)
     assert isinstance(tree, ast.Module)
     return tree
 

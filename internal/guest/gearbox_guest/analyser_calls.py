@@ -2,7 +2,7 @@
 
 A fact is reported only for a constant argument. A path or host that is computed
 is left to the sandbox, which sees it when it is used; a program that is computed
-is reported as ``unknown``, because there are few programs and many paths.
+is reported as any program, because there are few programs and many paths.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _programs(call: _Call) -> None:
     elif name in tables.COMMAND_CALLS:
         _command(call, call.argument(0, "args", "argv"))
     elif name in tables.PROGRAM_CALLS:
-        _words(call, [_word for _word in _given(call, tables.PROGRAM_CALLS[name])])
+        _words(call, list(_given(call, tables.PROGRAM_CALLS[name])))
     elif name in ("pip.main", "pip._internal.main", "pip._internal.cli.main.main"):
         arguments = call.argument(0)
         _install(call, ["pip", *(_list(call, arguments) if arguments is not None else [])])

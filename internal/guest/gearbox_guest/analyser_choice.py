@@ -96,13 +96,14 @@ def own_class(resolver: Resolver, base: ast.expr, scope: Scope, directly: bool) 
         base = base.args[0]
     elif isinstance(base, ast.Attribute) and base.attr == "__class__":
         base = base.value
+    names = resolver.names(base, scope)
+    if names and set(names) <= {"<own>", "<own>()"}:
+        return True
     if not isinstance(base, ast.Name):
         return False
-    names = resolver.names(base, scope)
-    if set(names) == {"<own>"}:
-        return True
     bindings, builtin = scope.lookup(base.id, base.lineno)
     if directly:
         method = scope.kind == "function" and scope.parent is not None and scope.parent.kind == "class"
         return method and base.id in ("cls", "self") and all(b.how == "unknown" for b in bindings)
-    return not builtin and not any(name.startswith("builtins.") for name in names) and bool(bindings)
+    plain_builtin = any(name.startswith("builtins.") and "()" not in name for name in names)
+    return bool(bindings) and not builtin and not plain_builtin

@@ -17,6 +17,7 @@ deceives · ``unanalysable`` the facts are incomplete.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -144,7 +145,7 @@ class Rules:
         if not is_module(base):
             return
         real = attribute if attribute in tables.STDLIB else attribute.lstrip("_")
-        same = base.rpartition(".")[2] == attribute
+        same = base == attribute
         if real in tables.STDLIB and not same and name not in tables.NOT_REEXPORTS and base != "builtins":
             self._reexport(name, real, node)
         elif attribute.startswith("_") and not attribute.startswith("__") and name not in tables.UNSAFE:
@@ -234,7 +235,9 @@ class Rules:
             self.report.add("unsafe", "unanalysable", "too many annotations in quotes", place)
             return
         try:
-            tree = compile(text, "/dev/null/<annotation>", "eval", ast.PyCF_ONLY_AST, dont_inherit=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = compile(text, "/dev/null/<annotation>", "eval", ast.PyCF_ONLY_AST, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
         assert isinstance(tree, ast.Expression)

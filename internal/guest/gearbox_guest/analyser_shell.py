@@ -1,8 +1,8 @@
 """Names the programs that a constant command would start.
 
 Only as far as :mod:`shlex` can tell: the point is to name the program early,
-not to understand the shell. What the shell decides while it runs is the program
-``unknown``; the sandbox holds all of them the same.
+not to understand the shell. What the shell decides while it runs is any program;
+the sandbox holds all of them the same.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
-UNKNOWN_PROGRAM = "unknown"
-"""Stands for a program that is only known when the program runs."""
+UNKNOWN_PROGRAM = "*"
+"""The target that policy reads as "any": the program is only known while the source runs."""
 
 MAX_COMMAND = 4_096
 
@@ -73,7 +73,7 @@ def programs(command: str) -> list[list[str]]:
             found += _simple(list(lexer))
     except ValueError:  # an open quotation
         return [[UNKNOWN_PROGRAM]]
-    if "`" in command or "$(" in command or "<(" in command:
+    if any("`" in word or "$(" in word for words in found for word in words):
         found.append([UNKNOWN_PROGRAM])
     return found
 
@@ -95,15 +95,15 @@ def _simple(words: list[str]) -> Iterator[list[str]]:
 
 
 def program(word: str) -> str:
-    """The name of the program that a first word starts."""
-    name = word.rstrip("/").rpartition("/")[2]
-    plain = name and all(c.isalnum() or c in "._+-[" for c in name)
-    return name if plain else UNKNOWN_PROGRAM
+    """The program that a first word starts, with its directory if it names one: only
+    the search path makes a bare name mean the system's own program."""
+    plain = word and all(c.isalnum() or c in "._+-[/" for c in word) and not word.startswith("-")
+    return word if plain else UNKNOWN_PROGRAM
 
 
 def requirements(words: list[str]) -> list[str]:
     """The names of the packages that the command would install."""
-    words = [program(words[0]), *words[1:]] if words else []
+    words = [words[0].rpartition("/")[2], *words[1:]] if words else []
     if words[1:2] == ["-m"] and words[0].startswith("python"):
         words = words[2:]
     for prefix in _INSTALLERS:
