@@ -1,0 +1,5 @@
+# Trick: a module that is not needed holds sys.
+# Refused: import(doctest)
+import doctest
+
+print(doctest.sys.modules["os"].getpid())

@@ -1,0 +1,3 @@
+# Trick: none; the plain call.
+# Refused: unsafe(eval)
+print(eval("__import__('os').getpid()"))

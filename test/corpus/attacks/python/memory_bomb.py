@@ -1,0 +1,3 @@
+# Trick: more memory than there is.
+# Contained: by the memory limit.
+block = "x" * (1 << 40)

@@ -1,0 +1,5 @@
+# Trick: a data package holds os.
+# Refused: unsafe(reexport)
+import numpy
+
+print(numpy.os.getpid())

@@ -1,0 +1,5 @@
+# Trick: a data package unpickles.
+# Refused: unsafe(pickle)
+import pandas
+
+pandas.read_pickle("payload.pkl")

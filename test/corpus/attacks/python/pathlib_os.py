@@ -1,0 +1,5 @@
+# Trick: pathlib holds os.
+# Refused: unsafe(reexport)
+import pathlib
+
+print(pathlib.os.getpid())

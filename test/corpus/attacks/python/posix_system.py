@@ -1,0 +1,5 @@
+# Trick: the module beneath os.
+# Refused: run(id)
+import posix
+
+posix.system("id")

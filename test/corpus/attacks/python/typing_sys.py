@@ -1,0 +1,5 @@
+# Trick: typing holds sys.
+# Refused: unsafe(reexport)
+import typing
+
+print(typing.sys.modules["os"].getpid())
