@@ -248,9 +248,9 @@ def _shell(call: _Call, node: ast.expr | None) -> None:
     consts = call.resolver.consts(node, call.scope) if node is not None else ()
     for const in consts:
         text = const.value.decode("utf-8", "replace") if isinstance(const.value, bytes) else str(const.value)
-        commands = programs(text) if const.whole else [[UNKNOWN_PROGRAM]]
-        if not const.whole and " " in text.strip():
-            commands = programs(text) or commands  # the first word stands, only its arguments vary
+        commands = programs(text)
+        if not const.whole:  # what is filled in later may start another program
+            commands.append([UNKNOWN_PROGRAM])
         for words in commands:
             _words(call, words)
     if not consts:

@@ -164,7 +164,7 @@ class Effects(Check):
         )
         self.says("import os\nos.system('echo $(id)')", "run(echo)", "run(id)")
         self.says("import os\nos.system('echo \"$(id)\" $x')", "run(echo)", "run(*)")
-        self.says("import os\nos.system(f'ls {folder}')", "run(ls)")
+        self.says("import os\nos.system(f'ls {folder}')", "run(ls)", "run(*)")
         self.says("import os\nos.system('echo \"open')", "run(*)")
 
     def test_a_program_is_named_with_its_directory(self) -> None:
