@@ -75,6 +75,10 @@ func (r *reader) syntax(err error) {
 			e.Line, e.Column = t.Position.Line, t.Position.Column
 		}
 	}
+	var twice *yaml.DuplicateKeyError
+	if errors.As(err, &twice) {
+		e.Hint = "keep one of them"
+	}
 	r.errs = append(r.errs, e)
 }
 

@@ -58,10 +58,13 @@ func (r *Registry) get(name string, below []string) (Gear, error) {
 	return r.resolve(path, data, below)
 }
 
+// unknown names the nearest gear. It only looks at the names of files: reading
+// them here could lead to another unknown gear, and so on without an end.
 func (r *Registry) unknown(name string) error {
-	var names []string
-	for _, e := range r.List() {
-		names = append(names, e.Gear.Name)
+	names := builtinNames()
+	paths, _ := r.paths() // a directory that cannot be read has no names to offer
+	for _, p := range paths {
+		names = append(names, nameOf(p))
 	}
 	return fmt.Errorf("%w %q: %s", ErrUnknown, name, didYouMean(name, names))
 }
@@ -72,22 +75,33 @@ func (r *Registry) List() []Entry {
 	for _, g := range Builtin() {
 		out = append(out, Entry{Gear: g})
 	}
-	files, err := os.ReadDir(r.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	paths, err := r.paths()
+	if err != nil {
 		return append(out, Entry{Gear: Gear{Name: "?", Origin: r.dir}, Err: fmt.Errorf("list gears: %w", err)})
 	}
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".yaml") {
-			continue
-		}
-		path := filepath.Join(r.dir, f.Name())
-		g, err := r.LoadFile(path)
+	for _, p := range paths {
+		g, err := r.LoadFile(p)
 		if err != nil {
-			g = Gear{Name: nameOf(path), Origin: path}
+			g = Gear{Name: nameOf(p), Origin: p}
 		}
 		out = append(out, Entry{Gear: g, Err: err})
 	}
 	return out
+}
+
+// paths are the gear files of the directory, sorted.
+func (r *Registry) paths() ([]string, error) {
+	files, err := os.ReadDir(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []string
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".yaml") {
+			out = append(out, filepath.Join(r.dir, f.Name()))
+		}
+	}
+	return out, err
 }
 
 // LoadFile reads the gear in one file. Its name is the file's.
