@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Lints Go and the guest's Python. Names what it cannot run; fails on findings.
+# Lints Go and the Python that ships. Names what it cannot run; fails on findings.
 set -uo pipefail
 source "$(dirname "$0")/lib.sh"
-guest=internal/guest/gearbox_guest
 status=0
 
 if linter=$(golangci); then
@@ -12,11 +11,14 @@ else
   echo "SKIP golangci-lint: could not be built"
 fi
 
+# Python of ours that ships, and its tests. Programs that tests run are data.
+python=(internal/guest internal/cpython/helper)
 bin=$(python_tools)
 if [ -e "$bin/complete" ]; then
-  "$bin/ruff" format --check "$guest" || status=1
-  "$bin/ruff" check "$guest" || status=1
-  "$bin/mypy" --strict --python-version 3.14 --cache-dir "$cache/mypy" "$guest" || status=1
+  "$bin/ruff" format --check "${python[@]}" || status=1
+  "$bin/ruff" check "${python[@]}" || status=1
+  MYPYPATH=internal/guest "$bin/mypy" --strict --python-version 3.14 --cache-dir "$cache/mypy" \
+    internal/guest/gearbox_guest internal/guest/tests internal/cpython/helper || status=1
 else
   echo "SKIP ruff and mypy: not installed, see scripts/setup.sh"
 fi
