@@ -101,7 +101,7 @@ func (s *store) compile(ctx context.Context, m manifest, from, to tree) (manifes
 	if got := digestOf(entries, false).String(); got != s.pin.Content {
 		return manifest{}, fmt.Errorf("copied %s and found %s, but %s is embedded: the disk is faulty", from.root(), got, s.pin.Content)
 	}
-	return manifest{Compiled: true, Entries: entries}, syncTree(ctx, to.root())
+	return manifest{Compiled: true, Entries: entries}, s.config.sync(ctx, to.root())
 }
 
 func compileTree(ctx context.Context, m manifest, t tree) error {

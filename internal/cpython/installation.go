@@ -1,6 +1,7 @@
 package cpython
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -52,6 +53,8 @@ type Config struct {
 
 	// extract unpacks into an empty directory; nil for the embedded module.
 	extract func(dir string) error
+	// sync brings a tree to disk; nil for doing it.
+	sync func(ctx context.Context, root string) error
 }
 
 func (c Config) withDefaults() Config {
@@ -63,6 +66,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.extract == nil {
 		c.extract = extractEmbedded
+	}
+	if c.sync == nil {
+		c.sync = syncTree
 	}
 	return c
 }

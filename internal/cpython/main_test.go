@@ -21,7 +21,11 @@ func TestMain(m *testing.M) {
 		childMain(role, dir)
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if dir, err := unpackOnce(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
 }
 
 // childMain unpacks or compiles below dir and, in the roles that hang, says so and
@@ -85,16 +89,20 @@ var unpackOnce = sync.OnceValues(func() (string, error) {
 })
 
 // testConfig keeps an interpreter in a fresh data directory, copied from what was
-// unpacked once.
+// unpacked once, and does not wait for the disk.
 func testConfig(t *testing.T) Config {
 	t.Helper()
-	return Config{Dir: t.TempDir(), extract: func(dir string) error {
-		source, err := unpackOnce()
-		if err != nil {
-			return err
-		}
-		return copyMissing(source, dir)
-	}}
+	return Config{
+		Dir:  t.TempDir(),
+		sync: func(context.Context, string) error { return nil },
+		extract: func(dir string) error {
+			source, err := unpackOnce()
+			if err != nil {
+				return err
+			}
+			return copyMissing(source, dir)
+		},
+	}
 }
 
 // copyMissing leaves alone what is there, as the module does.

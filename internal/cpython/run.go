@@ -69,11 +69,11 @@ func (c call) command(ctx context.Context, args []string) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("run %s: %w", c.executable, ctx.Err())
 	case err != nil:
-		return nil, fmt.Errorf("run %s: %w: %s", c.executable, err, lastLine(errs.String()))
+		return nil, fmt.Errorf("run %s: %w: %s", c.executable, err, lastLine(errs.buffer.String()))
 	case out.overflow:
 		return nil, fmt.Errorf("run %s: it wrote more than %d bytes", c.executable, maxOutput)
 	}
-	return out.Bytes(), nil
+	return out.buffer.Bytes(), nil
 }
 
 func minimalEnvironment() []string {
@@ -92,10 +92,10 @@ func lastLine(s string) string {
 }
 
 // bounded keeps the first bytes that are written to it and remembers that there
-// were more. It takes everything, so that a writer never blocks.
+// were more. It takes everything, so that a writer never blocks. The buffer is not
+// embedded: its ReadFrom, which io.Copy prefers, knows no bound.
 type bounded struct {
-	bytes.Buffer
-
+	buffer   bytes.Buffer
 	most     int
 	overflow bool
 }
@@ -103,8 +103,8 @@ type bounded struct {
 var _ io.Writer = (*bounded)(nil)
 
 func (b *bounded) Write(p []byte) (int, error) {
-	keep := min(len(p), b.most-b.Len())
+	keep := min(len(p), b.most-b.buffer.Len())
 	b.overflow = b.overflow || keep < len(p)
-	_, err := b.Buffer.Write(p[:keep])
+	_, err := b.buffer.Write(p[:keep])
 	return len(p), err
 }

@@ -44,7 +44,7 @@ func (s *store) unpack(ctx context.Context, root string) ([]entry, error) {
 	if got := digestOf(entries, true).String(); got != s.pin.Content {
 		return nil, fmt.Errorf("unpacked %s and found %s, but %s is embedded: the disk or the build is faulty", root, got, s.pin.Content)
 	}
-	return entries, syncTree(ctx, root)
+	return entries, s.config.sync(ctx, root)
 }
 
 // placeholders puts files without blocks where the module would write what is

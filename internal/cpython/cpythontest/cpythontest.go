@@ -15,11 +15,7 @@ import (
 // machine takes some seconds. A tampered copy is replaced.
 func Interpreter(tb testing.TB) cpython.Installation {
 	tb.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		tb.Skipf("no cache directory for the interpreter: %v", err)
-	}
-	config := cpython.Config{Dir: filepath.Join(cache, "gearbox-test"), Progress: func(s string) { tb.Log(s) }}
+	config := cpython.Config{Dir: directory(tb), Progress: func(s string) { tb.Log(s) }}
 	first, err := cpython.Ensure(tb.Context(), config)
 	if err != nil {
 		if first, err = cpython.Repair(tb.Context(), config); err != nil {
@@ -35,4 +31,20 @@ func Interpreter(tb testing.TB) cpython.Installation {
 	}
 	first.Release()
 	return compiled
+}
+
+// DataDir is a data directory in which the interpreter of [Interpreter] lies ready.
+func DataDir(tb testing.TB) string {
+	tb.Helper()
+	Interpreter(tb).Release()
+	return directory(tb)
+}
+
+func directory(tb testing.TB) string {
+	tb.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		tb.Skipf("no cache directory for the interpreter: %v", err)
+	}
+	return filepath.Join(cache, "gearbox-test")
 }

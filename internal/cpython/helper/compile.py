@@ -14,7 +14,7 @@ import sys
 def main(root: str, library: str) -> int:
     """Compiles everything below `library`, naming files as seen from `root`."""
     if hasattr(os, "nice"):
-        os.nice(19)  # the first answers to the user come before this
+        os.nice(10)  # the first answers come before this; 19 would starve on a busy machine
     done = compileall.compile_dir(
         library,
         maxlevels=32,

@@ -19,7 +19,10 @@ def import_names(dist: importlib.metadata.Distribution) -> list[str]:
 
 def describe(dist: importlib.metadata.Distribution) -> dict[str, object]:
     """Describes one distribution; a broken one raises whatever it likes."""
-    return {"name": str(dist.metadata["Name"]), "version": str(dist.version), "import_names": import_names(dist)}
+    name, version = dist.metadata["Name"], dist.metadata["Version"]
+    if not name or not version:
+        raise ValueError("no metadata")
+    return {"name": name, "version": version, "import_names": import_names(dist)}
 
 
 def packages(path: list[str]) -> list[dict[str, object]]:
