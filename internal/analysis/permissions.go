@@ -94,7 +94,10 @@ func predicted() []policy.Kind {
 func absolute(target string) string {
 	switch {
 	case target == "~" || strings.HasPrefix(target, "~/"):
-		return path.Clean(target)
+		if clean := path.Clean(target); clean[0] == '~' {
+			return clean
+		}
+		return target // it climbs out of a home that is not known here
 	case path.IsAbs(target):
 		return path.Clean(target)
 	}
