@@ -110,17 +110,37 @@ class Server:
         # A second unshare in a row is refused: first back to the own namespace.
         kernel.setns(self._namespace, kernel.CLONE_NEWPID)
         kernel.unshare(kernel.CLONE_NEWPID)
-        child = Child(request["id"], os.fork())
-        if child.reaper == 0:
-            _run_reaper(self._plan)
+        reaper, sealed = self._fork_reaper()
+        child = Child(request["id"], reaper)
         try:
             child.cell = os.fork()
+            if child.cell == 0:
+                _run_cell(self._plan, descriptors, self._site_path, bool(request["warm"]))
+            # The reaper closes its end when it is sealed, meanwhile on another core.
+            os.read(sealed, 1)
         except OSError:
-            os.kill(child.reaper, signal.SIGKILL)
-            os.waitpid(child.reaper, 0)
+            os.kill(reaper, signal.SIGKILL)
+            os.waitpid(reaper, 0)
             raise
-        if child.cell == 0:
-            _run_cell(self._plan, descriptors, self._site_path, bool(request["warm"]))
+        finally:
+            os.close(sealed)
+        self._watch(child)
+
+    def _fork_reaper(self) -> tuple[int, int]:
+        """Fork it; the descriptor ends when it is sealed."""
+        sealed, ready = os.pipe()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _run_reaper(self._plan, ready)
+        except OSError:
+            os.close(sealed)
+            raise
+        finally:
+            os.close(ready)
+        return pid, sealed
+
+    def _watch(self, child: Child) -> None:
         reaper, cell = kernel.pidfd_open(child.reaper), kernel.pidfd_open(child.cell)
         for descriptor, pid in ((reaper, child.reaper), (cell, child.cell)):
             self._watched[descriptor] = (child, pid)
@@ -152,9 +172,9 @@ class Server:
         self._control.sendmsg([json.dumps(message).encode()], ancillary)
 
 
-def _run_reaper(plan: seal.Plan) -> NoReturn:
+def _run_reaper(plan: seal.Plan, ready: int) -> NoReturn:
     try:
-        seal.become_reaper(plan)
+        seal.become_reaper(plan, ready)
     finally:
         os._exit(_EXIT_UNSEALED)
 

@@ -235,19 +235,22 @@ def narrow(plan: Plan, restrictions: dict[str, Any]) -> None:
         kernel.install_filter(plan.no_exec_filter)
 
 
-def become_reaper(plan: Plan) -> NoReturn:
+def become_reaper(plan: Plan, ready: int) -> NoReturn:
     """Be process 1 of a child's namespace: adopt orphans, and take everything along when killed.
 
     An ignored SIGCHLD makes the kernel itself collect the dead, so that there is nothing
     to do but wait. All other signals are blocked, since a handler inherited from the fork
-    server would let the child end this process.
+    server would let the child end this process. Closing ready, the last descriptor, tells
+    the fork server that this is done.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
-    kernel.close_from(0)
+    os.dup2(ready, 0)
+    kernel.close_from(1)
     kernel.drop_capabilities()
     kernel.no_new_privileges()
     kernel.hide_from_debuggers()
     kernel.install_filter(plan.reaper_filter)
+    os.close(0)
     while True:
         signal.pause()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,6 +54,7 @@ type child struct {
 	reaper  *pidfd
 	cell    *pidfd
 	scratch *os.File
+	handed  bool // somebody besides Start has the child
 	armedAt time.Time
 	watch   *watch
 	result  sandbox.Ended
@@ -144,7 +146,7 @@ func (c *child) finish(m message) {
 	c.end(func(e *sandbox.Ended) {
 		e.ExitCode = status.ExitStatus()
 		if status.Signaled() {
-			e.ExitCode, e.Signal = -1, int(status.Signal())
+			e.ExitCode, e.Signal = 0, int(status.Signal())
 		}
 		e.Usage.CPU = time.Duration(m.CPU * float64(time.Second))
 		e.Usage.MemoryPeak = max(e.Usage.MemoryPeak, execution.Bytes(m.Peak))
@@ -154,7 +156,7 @@ func (c *child) finish(m message) {
 // orphan ends a child of which the fork server gave no account. When it had been
 // killed its end is as wanted; otherwise waiters get err.
 func (c *child) orphan(err error) {
-	c.end(func(e *sandbox.Ended) { e.ExitCode, e.Signal = -1, int(unix.SIGKILL) }, err)
+	c.end(func(e *sandbox.Ended) { e.Signal = int(unix.SIGKILL) }, err)
 }
 
 func (c *child) end(account func(*sandbox.Ended), err error) {
@@ -180,17 +182,37 @@ func (c *child) end(account func(*sandbox.Ended), err error) {
 			p.close()
 		}
 	}
-	_ = c.streams.stdin.Close()
-	if c.cause != sandbox.CauseNone {
-		// Whoever killed the child has read what it wanted. Otherwise the last
-		// frame may still lie here, and reading to the end closes.
-		_ = c.bridge.Close()
-	}
+	c.closeUnread()
 	close(c.ended)
 }
 
-// closeStreams gives up the streams of a child that nobody got to see.
-func (c *child) closeStreams() { c.streams.close() }
+// closeUnread closes what nobody will read to its end, which would close it. The
+// mutex is held.
+func (c *child) closeUnread() {
+	switch {
+	case !c.handed:
+		return // Start reads why it failed
+	case c.armedAt.IsZero():
+		c.streams.close() // no program ran: nothing is in them
+	case c.cause != sandbox.CauseNone:
+		// Whoever killed the child has read the frames that it wanted. Of one that
+		// ended by itself the last frame may still lie here.
+		_ = c.bridge.Close()
+	}
+	_ = c.streams.stdin.Close()
+}
+
+// hand marks the child as given away.
+func (c *child) hand() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handed = true
+	select {
+	case <-c.ended:
+		c.closeUnread()
+	default:
+	}
+}
 
 // failure says why a child ended before it was parked.
 func (c *child) failure() error {
@@ -208,14 +230,26 @@ func (c *child) explain(err error) error {
 	text, _ := io.ReadAll(io.LimitReader(c.stderr, maxReport))
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, sealPrefix); ok {
-			step, detail, _ := strings.Cut(strings.TrimSpace(rest), ": ")
-			return &StepError{Step: step, Detail: detail}
+			return parseSealReport(strings.TrimSpace(rest))
 		}
 	}
 	if len(text) > 0 {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return err
+}
+
+// parseSealReport reads "step: [Errno N] what: why", where the number may be missing.
+func parseSealReport(text string) *StepError {
+	step, detail, _ := strings.Cut(text, ": ")
+	e := &StepError{Step: step, Detail: detail}
+	if rest, ok := strings.CutPrefix(detail, "[Errno "); ok {
+		number, _, _ := strings.Cut(rest, "]")
+		if n, err := strconv.Atoi(number); err == nil && n > 0 {
+			e.Errno = syscall.Errno(n)
+		}
+	}
+	return e
 }
 
 // readFrame reads one frame of an expected kind within ctx.

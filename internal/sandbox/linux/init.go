@@ -83,8 +83,18 @@ func reportInit(step string, err error) {
 		}
 	}
 	data, err := json.Marshal(report)
-	if err == nil {
-		_ = unix.Send(initControlFD, data, 0)
+	if err != nil {
+		return
+	}
+	_ = unix.Send(initControlFD, data, 0)
+	// Ending with the host's message unread would reset the connection and lose the
+	// report: stay until the host has read it and hangs up.
+	buf := make([]byte, maxDatagram)
+	for {
+		n, err := unix.Read(initControlFD, buf)
+		if n <= 0 && !errors.Is(err, unix.EINTR) {
+			return
+		}
 	}
 }
 

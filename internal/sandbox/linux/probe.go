@@ -70,9 +70,14 @@ type prober struct {
 	facts   facts
 }
 
+// namespaces makes the two checks that need no interpreter.
+func (p *prober) namespaces(ctx context.Context) bool {
+	return p.stage(p.tryNamespaces(ctx, unix.CLONE_NEWUSER), nil, checkUserns) &&
+		p.stage(p.tryNamespaces(ctx, namespaces), nil, checkIDMaps)
+}
+
 func (p *prober) probe(ctx context.Context) bool {
-	if !p.stage(p.tryNamespaces(ctx, unix.CLONE_NEWUSER), nil, checkUserns) ||
-		!p.stage(p.tryNamespaces(ctx, namespaces), nil, checkIDMaps) {
+	if !p.namespaces(ctx) {
 		return false
 	}
 	in, err := p.backend.config.Interpreters(ctx, execution.Digest{})

@@ -72,7 +72,7 @@ var allowedEverywhere = []uint32{
 
 // reaperCalls are what a process that only waits may still ask for.
 var reaperCalls = []uint32{
-	// Waiting, and dying.
-	unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_PPOLL, unix.SYS_FUTEX, unix.SYS_RESTART_SYSCALL,
+	// Waiting, and dying. Closing a descriptor says that sealing is done.
+	unix.SYS_CLOSE, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_PPOLL, unix.SYS_FUTEX, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPROCMASK, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }

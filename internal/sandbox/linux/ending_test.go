@@ -1,0 +1,202 @@
+//go:build linux && (amd64 || arm64)
+
+package linux
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/sandboxtest"
+)
+
+func TestForkServerThatDiesTakesChildrenAlongAndFailsWaiters(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	parked, killed := start(t, s), start(t, s)
+	pid, err := parked.cell.pid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.server.process.Signal(unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parked.Wait(bounded(t)); !errors.Is(err, sandbox.ErrSourceDead) {
+		t.Errorf("wait of a parked child: %v", err)
+	}
+	if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the child lives on: %v", err)
+	}
+	if _, err := parked.Bridge().ReadFrame(); err == nil {
+		t.Error("a frame from a dead child")
+	}
+	killed.Kill(sandbox.CauseTimeout)
+	if _, err := killed.Wait(bounded(t)); err != nil && !errors.Is(err, sandbox.ErrSourceDead) {
+		t.Errorf("wait of a killed child: %v", err)
+	}
+	<-s.Done()
+	if _, err := s.Start(bounded(t), false); !errors.Is(err, sandbox.ErrSourceDead) {
+		t.Errorf("start: %v", err)
+	}
+}
+
+func TestForkServerThatHangsIsEndedByClose(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	c := start(t, s)
+	if err := s.server.process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := c.Wait(bounded(t)); err != nil || e.Cause != sandbox.CauseShutdown {
+		t.Errorf("ended %+v, %v", e, err)
+	}
+}
+
+func TestOrphansEndWithTheProgram(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	const code = `
+import os, time
+r, w = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(w, b".")
+        time.sleep(3600)
+    os._exit(0)
+os.wait()
+os.read(r, 1)
+os._exit(7)
+`
+	// The streams of drive end only when the orphan, which holds them, is dead.
+	out := run(t, s, code)
+	if out.Ended.Cause != sandbox.CauseNone || out.Ended.ExitCode != 7 {
+		t.Errorf("ended %+v", out.Ended)
+	}
+}
+
+func TestTheReaperCannotBeReached(t *testing.T) {
+	out := run(t, open(t, sandbox.Shape{}), `
+import os, signal
+seen = [sorted(int(p) for p in os.listdir("/proc") if p.isdigit())]
+for n in (0, signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+    try:
+        os.kill(1, n)
+        seen.append("sent")
+    except OSError as error:
+        seen.append(type(error).__name__)
+seen
+`)
+	if out.Result == nil {
+		t.Fatalf("no result: %v", out.ResultErr)
+	}
+	got := string(out.Result.Value)
+	// Before Landlock could scope signals they are sent and ignored: process 1 of a
+	// namespace is deaf to signals from inside without a handler.
+	if got != `[[2],"PermissionError","PermissionError","PermissionError","PermissionError"]` && got != `[[2],"sent","sent","sent","sent"]` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestMemoryOfTheWholeTreeIsLimited(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	// Each process alone stays below the limit.
+	const code = `
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        held = b"x" * (60 << 20)
+        time.sleep(3600)
+time.sleep(3600)
+`
+	limits := execution.DefaultLimits()
+	limits.Memory = 200 * execution.MiB
+	out := drive(t, s, sandboxtest.Program{Code: code, Arm: sandbox.Arm{Limits: limits}})
+	if out.Ended.Cause != sandbox.CauseMemory || out.Ended.Usage.MemoryPeak <= limits.Memory {
+		t.Errorf("ended %+v", out.Ended)
+	}
+}
+
+func TestForksThatShareMemoryAreNotCountedTwice(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	const code = `
+import os, time
+held = b"x" * (100 << 20)
+children = []
+for _ in range(6):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(0.4)
+        os._exit(0)
+    children.append(pid)
+for pid in children:
+    os.waitpid(pid, 0)
+"end"
+`
+	limits := execution.DefaultLimits()
+	limits.Memory = 300 * execution.MiB
+	out := drive(t, s, sandboxtest.Program{Code: code, Arm: sandbox.Arm{Limits: limits}})
+	if out.Result == nil || string(out.Result.Value) != `"end"` {
+		t.Errorf("ended %+v, result %+v", out.Ended, out.Result)
+	}
+}
+
+func TestFullScratchIsKnown(t *testing.T) {
+	s := open(t, sandbox.Shape{Scratch: 4 * execution.MiB, ScratchFiles: 50})
+	for name, code := range map[string]string{
+		"blocks": "import os\nos.makedirs('d')\nf = os.open('/tmp/f', os.O_CREAT | os.O_WRONLY)\ng = os.open('d/g', os.O_CREAT | os.O_WRONLY)\ntry:\n    while True:\n        os.write(f, b'x' * 65536)\n        os.write(g, b'x' * 65536)\nexcept OSError as e:\n    n = e.errno\nn",
+		"files":  "try:\n    for i in range(60): open(f'/dev/shm/{i}', 'w').close()\nexcept OSError as e:\n    n = e.errno\nn",
+	} {
+		out := run(t, s, code)
+		if out.Result == nil || string(out.Result.Value) != "28" || !out.Ended.ScratchFull {
+			t.Errorf("%s: result %+v, ended %+v", name, out.Result, out.Ended)
+		}
+	}
+	if out := run(t, s, "open('small', 'w').write('x')"); out.Ended.ScratchFull {
+		t.Errorf("a small file fills scratch: %+v", out.Ended)
+	}
+}
+
+func TestProcessLimitStopsAForkBombAndIsSeen(t *testing.T) {
+	s := open(t, sandbox.Shape{Processes: 20})
+	out := run(t, s, `
+import os, time
+n = 1
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(3600)
+        n += 1
+except OSError:
+    pass
+print(n, flush=True)
+time.sleep(0.3)
+n
+`)
+	if out.Result == nil || string(out.Result.Value) != "20" {
+		t.Fatalf("result %+v, ended %+v", out.Result, out.Ended)
+	}
+}
+
+func TestUsageIsTheKernelsWord(t *testing.T) {
+	out := run(t, open(t, sandbox.Shape{}), "held = b'x' * (80 << 20)\nx = sum(i * i for i in range(10**6))\nlen(held)")
+	u := out.Ended.Usage
+	if u.CPU <= 0 || u.Wall <= 0 || u.MemoryPeak < 80*execution.MiB {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+func TestStdinEndsForAProgramThatWaitsForIt(t *testing.T) {
+	c := start(t, open(t, sandbox.Shape{}))
+	out, err := sandboxtest.Drive(bounded(t), c, sandboxtest.Program{Code: "import sys\nsys.stdin.read()", Stdin: "text"})
+	if err != nil || out.Result == nil || string(out.Result.Value) != `"text"` {
+		t.Errorf("outcome %+v, %v", out, err)
+	}
+	if _, err := io.WriteString(c.Stdin(), "late"); err == nil {
+		t.Error("stdin of a dead child takes text")
+	}
+}
