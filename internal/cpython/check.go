@@ -2,6 +2,7 @@ package cpython
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,6 +64,7 @@ func newChecker(root string, m manifest, contents bool) *checker {
 }
 
 func (c *checker) run(ctx context.Context, m manifest) error {
+	c.compareRoot()
 	seen := make(map[string]bool, len(m.Entries))
 	err := walk(c.root, func(rel string, st fileState) error {
 		seen[rel] = true
@@ -75,7 +77,7 @@ func (c *checker) run(ctx context.Context, m manifest) error {
 		}
 		return err
 	})
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("check the tree %s: %w", c.root, err)
 	}
 	c.seen = len(seen)
@@ -86,6 +88,17 @@ func (c *checker) run(ctx context.Context, m manifest) error {
 	}
 	return nil
 }
+
+// compareRoot looks at the one directory that no entry describes.
+func (c *checker) compareRoot() {
+	st, err := lstat(c.root)
+	if err == nil && (st.mode != rootMode || !st.ours()) {
+		c.found = append(c.found, Difference{Path: ".", What: fmt.Sprintf("is %s with mode %s of uid %d", kind(st.mode), st.mode, st.uid)})
+	}
+}
+
+// rootMode is the mode of the directory that holds a tree.
+const rootMode = fs.ModeDir | 0o755
 
 // compare says what is wrong with one file, nothing if nothing is.
 func (c *checker) compare(rel string, st fileState) (string, error) {

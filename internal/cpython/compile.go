@@ -88,7 +88,7 @@ func (s *store) compile(ctx context.Context, m manifest, from, to tree) (manifes
 			return manifest{}, fmt.Errorf("copy the tree: %w", err)
 		}
 	}
-	if err := compileTree(ctx, m, to); err != nil {
+	if err := compileTree(ctx, m, from, to); err != nil {
 		return manifest{}, fmt.Errorf("byte-compile the tree: %w", err)
 	}
 	if err := (shape{runtime.GOOS}).apply(ctx, to.root()); err != nil {
@@ -104,14 +104,17 @@ func (s *store) compile(ctx context.Context, m manifest, from, to tree) (manifes
 	return manifest{Compiled: true, Entries: entries}, s.config.sync(ctx, to.root())
 }
 
-func compileTree(ctx context.Context, m manifest, t tree) error {
-	exe, err := executablePath(t.root(), m.Entries)
+// compileTree adds byte code to the tree to. The interpreter of from does it: the
+// copy has just been written, and a process that this one starts meanwhile may for
+// a moment have inherited the descriptor, which makes starting it fail (ETXTBSY).
+func compileTree(ctx context.Context, m manifest, from, to tree) error {
+	exe, err := executablePath(from.root(), m.Entries)
 	if err != nil {
 		return err
 	}
 	// The compiler outlives this process if that is killed; its hold on the
 	// lease keeps others from sweeping the tree below it.
-	inherit, err := t.lease.share()
+	inherit, err := to.lease.share()
 	if err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func compileTree(ctx context.Context, m manifest, t tree) error {
 	}()
 	_, err = call{
 		executable: exe, helper: "compile.py", noSite: true, inherit: inherit,
-		args: []string{t.root(), filepath.Join(t.root(), libraryOf(m.Entries))},
+		args: []string{to.root(), filepath.Join(to.root(), libraryOf(m.Entries))},
 	}.run(ctx)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ func TestCompilingReplacesTheTreeAndKeepsTheOneInUse(t *testing.T) {
 	}
 	first.Release()
 	ensure(t, config)
-	if _, err := os.Stat(first.Root); !os.IsNotExist(err) {
+	if _, err := os.Stat(first.Root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the first tree is still there: %v", err)
 	}
 }
@@ -131,7 +132,7 @@ func TestATreeIsKeptWhileAProcessThatInheritedItLives(t *testing.T) {
 	must(t, stdin.Close())
 	must(t, cmd.Wait())
 	ensure(t, config)
-	if _, err := os.Stat(inst.Root); !os.IsNotExist(err) {
+	if _, err := os.Stat(inst.Root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the tree outlived its last process: %v", err)
 	}
 }

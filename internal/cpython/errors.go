@@ -50,7 +50,8 @@ type SpaceError struct {
 }
 
 func (e *SpaceError) Error() string {
-	return fmt.Sprintf("%s: no room to unpack the interpreter: about %d bytes are needed: %v", e.Path, e.Needed, e.Err)
+	needed := (e.Needed + execution.MiB - 1) / execution.MiB * execution.MiB
+	return fmt.Sprintf("%s: no room to unpack the interpreter: %v are needed: %v", e.Path, needed, e.Err)
 }
 
 func (e *SpaceError) Unwrap() error { return e.Err }

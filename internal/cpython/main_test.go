@@ -21,19 +21,18 @@ func TestMain(m *testing.M) {
 		childMain(role, dir)
 		return
 	}
-	code := m.Run()
+	m.Run()
 	if dir, err := unpackOnce(); err == nil {
 		_ = os.RemoveAll(dir)
 	}
-	os.Exit(code)
 }
 
 // childMain unpacks or compiles below dir and, in the roles that hang, says so and
 // waits to be killed.
 func childMain(role, dir string) {
-	config := Config{Dir: dir, Progress: func(s string) { fmt.Println(s) }}
+	config := Config{Dir: dir, Progress: func(s string) { fmt.Fprintln(os.Stdout, s) }}
 	hang := func() {
-		fmt.Println("hanging")
+		fmt.Fprintln(os.Stdout, "hanging")
 		select {}
 	}
 	run := Ensure
@@ -65,10 +64,9 @@ func childMain(role, dir string) {
 	}
 	inst, err := run(context.Background(), config)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		panic(err) // ends the process with a code and a reason
 	}
-	fmt.Println("root", inst.Root)
+	fmt.Fprintln(os.Stdout, "root", inst.Root)
 }
 
 func child(t *testing.T, role, dir string) *exec.Cmd {

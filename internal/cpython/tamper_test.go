@@ -51,7 +51,8 @@ var tamperings = map[string]tampering{
 	"a library beside the run path": {"lib/libc.so.6", "does not belong", func(t *testing.T, file string) {
 		must(t, os.WriteFile(file, nil, 0o555))
 	}},
-	"an empty directory": {"lib/python3.14/json/x", "does not belong", func(t *testing.T, file string) { must(t, os.Mkdir(file, 0o755)) }},
+	"a root that others may write": {".", "mode", func(t *testing.T, file string) { must(t, os.Chmod(file, 0o777)) }},
+	"an empty directory":           {"lib/python3.14/json/x", "does not belong", func(t *testing.T, file string) { must(t, os.Mkdir(file, 0o755)) }},
 	"a directory that others may write": {"lib/python3.14/json", "mode", func(t *testing.T, file string) {
 		must(t, os.Chmod(file, 0o777))
 	}},

@@ -85,6 +85,10 @@ func (s shape) apply(ctx context.Context, root string) error {
 			return fmt.Errorf("link the interpreter: %w", err)
 		}
 	}
+	// A narrow umask has narrowed everything that was made so far.
+	if err := os.Chmod(root, rootMode.Perm()); err != nil {
+		return err
+	}
 	return walk(root, func(rel string, st fileState) error {
 		if err := ctx.Err(); err != nil || st.mode.Type() == fs.ModeSymlink {
 			return err

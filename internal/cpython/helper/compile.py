@@ -6,6 +6,7 @@ the sources again on each import would only cost time.
 """
 
 import compileall
+import contextlib
 import os
 import py_compile
 import sys
@@ -15,14 +16,15 @@ def main(root: str, library: str) -> int:
     """Compiles everything below `library`, naming files as seen from `root`."""
     if hasattr(os, "nice"):
         os.nice(10)  # the first answers come before this; 19 would starve on a busy machine
-    done = compileall.compile_dir(
-        library,
-        maxlevels=32,
-        quiet=2,
-        stripdir=root,
-        prependdir="/python",
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-    )
+    with contextlib.redirect_stdout(sys.stderr):
+        done = compileall.compile_dir(
+            library,
+            maxlevels=32,
+            quiet=1,
+            stripdir=root,
+            prependdir="/python",
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
     return 0 if done else 1
 
 
