@@ -1,9 +1,6 @@
 package gear
 
-import (
-	"embed"
-	"slices"
-)
+import "embed"
 
 //go:embed builtin/*.yaml
 var builtinFiles embed.FS
@@ -21,13 +18,6 @@ func Builtin() []Gear {
 		out = append(out, mustBuiltin(name))
 	}
 	return out
-}
-
-func builtin(name string) (Gear, bool) {
-	if !slices.Contains(builtinNames(), name) {
-		return Gear{}, false
-	}
-	return mustBuiltin(name), true
 }
 
 // mustBuiltin reads an embedded file. A mistake in one is a mistake in the

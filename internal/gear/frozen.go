@@ -204,7 +204,7 @@ func (f *frozen) content() execution.Digest {
 		parts = append(parts, text)
 	}
 	for _, rules := range [][]policy.Rule{f.operator.Deny, f.operator.Ask, f.operator.Allow} {
-		parts = append(parts, []byte(strings.Join(written(rules), "\n")))
+		parts = append(parts, canonicalRules(rules))
 	}
 	return execution.DigestOf(parts...)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // maxDepth is how many gears may stand on each other.
@@ -18,15 +19,16 @@ const maxDepth = 8
 // directory. It reads the files anew each time, so that a change counts from the
 // next call on. It is safe for concurrent use.
 type Registry struct {
-	dir  string
-	home string
+	dir     string
+	home    string
+	builtin func() []Gear
 }
 
 // OpenRegistry makes a Registry over a directory, which need not exist.
 func OpenRegistry(dir string) *Registry {
 	// Without a home directory a pattern that begins with ~ is an error of its file.
 	home, _ := os.UserHomeDir()
-	return &Registry{dir: dir, home: home}
+	return &Registry{dir: dir, home: home, builtin: sync.OnceValue(Builtin)}
 }
 
 // Entry is one gear of a list. A file that cannot be read has an Err and nothing
@@ -41,8 +43,10 @@ func (r *Registry) Get(name string) (Gear, error) { return r.get(name, nil) }
 
 // get resolves one gear; below are the names that lead to it through extends.
 func (r *Registry) get(name string, below []string) (Gear, error) {
-	if g, ok := builtin(name); ok {
-		return g, nil
+	for _, g := range r.builtin() {
+		if g.Name == name {
+			return g.clone(), nil
+		}
 	}
 	if !validName(name) {
 		return Gear{}, r.unknown(name)
@@ -72,8 +76,8 @@ func (r *Registry) unknown(name string) error {
 // List is every gear, the built-in ones first, then those of the directory by name.
 func (r *Registry) List() []Entry {
 	var out []Entry
-	for _, g := range Builtin() {
-		out = append(out, Entry{Gear: g})
+	for _, g := range r.builtin() {
+		out = append(out, Entry{Gear: g.clone()})
 	}
 	paths, err := r.paths()
 	if err != nil {
@@ -117,8 +121,8 @@ func (r *Registry) LoadFile(path string) (Gear, error) {
 func (r *Registry) resolve(path string, data []byte, below []string) (Gear, error) {
 	rd := &reader{file: path, home: r.home}
 	name := nameOf(path)
-	switch _, taken := builtin(name); {
-	case taken:
+	switch {
+	case slices.Contains(builtinNames(), name):
 		rd.fail(nil, "rename the file; it may say extends: "+name, "%s is the name of a built-in gear", name)
 	case !validName(name):
 		rd.fail(nil, "name the file with small letters, digits, _ and -", "%q cannot be the name of a gear", name)

@@ -1,6 +1,10 @@
 package gear
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -78,14 +82,27 @@ func showLimits(l execution.Limits) *shownLimits {
 	}
 }
 
-// canonical is all of a gear that decides, for hashing.
+// canonical is all of a gear that decides, for hashing: each part is preceded by
+// its length, and maps are in order.
 func canonical(g Gear) []byte {
-	g.Description = ""
-	text, err := g.Show()
-	if err != nil {
-		panic("gear: " + err.Error()) // strings and numbers always have a YAML form
+	l := g.Limits
+	parts := [][]byte{
+		[]byte(g.Name), []byte(g.Isolation), []byte(g.Default),
+		fmt.Append(nil, g.Execution, g.Source.Characters, g.Source.Lines, g.Languages),
+		fmt.Append(nil, int64(l.Timeout), int64(l.MaxTimeout), int64(l.Memory), l.Processes, l.OpenFiles,
+			int64(l.OutputKept), int64(l.OutputProduced), int64(l.Scratch), l.ScratchFiles),
+		canonicalRules(g.Rules.Deny), canonicalRules(g.Rules.Ask), canonicalRules(g.Rules.Allow),
 	}
-	return append([]byte(g.Name+"\n"), text...)
+	for _, name := range slices.Sorted(maps.Keys(g.Env)) {
+		parts = append(parts, []byte(name), []byte(g.Env[name]))
+	}
+	digest := execution.DigestOf(parts...)
+	return digest[:]
+}
+
+func canonicalRules(rules []policy.Rule) []byte {
+	// No rule holds a line break, so the lines are the rules.
+	return []byte(strings.Join(written(rules), "\n"))
 }
 
 // Show is the gear in force as one file: the server's, as resolved. What a call,
