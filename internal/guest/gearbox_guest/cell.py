@@ -14,6 +14,7 @@ import builtins
 import gc
 import io
 import linecache
+import mmap
 import multiprocessing.context
 import sys
 import threading
@@ -26,6 +27,7 @@ from . import report, values
 
 # The name that holds the last value for the instant between the last statement and its removal.
 _VALUE = "__gearbox_value__"
+_RESERVE = 4 << 20
 _INTERRUPTED = 130  # what a shell says of a program that SIGINT ended
 
 
@@ -51,8 +53,9 @@ def execute(program: Program, variables: dict[str, Any], workspace: str) -> dict
 
 def attempt(program: Program, variables: dict[str, Any], workspace: str) -> dict[str, Any]:
     """Run the program's statements and report how they ended."""
-    # Untouched zero pages, given back when memory has run out so that the report can be made.
-    reserve = bytearray(4 << 20)
+    # Given back when memory has run out, so that the report can be made. Pages that nobody touches cost nothing, and
+    # malloc would hand out used ones.
+    reserve = mmap.mmap(-1, _RESERVE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     namespace = _main_module(variables)
     _cache_source(program.source)
     try:
@@ -61,7 +64,7 @@ def attempt(program: Program, variables: dict[str, Any], workspace: str) -> dict
     except SystemExit as exc:
         return _exited(exc)
     except BaseException as exc:  # noqa: BLE001 - whatever the program let pass is its answer
-        del reserve
+        reserve.close()
         return _failed(exc, workspace)
     return _returned(namespace.pop(_VALUE, None))
 
@@ -220,11 +223,21 @@ def _wind_down() -> None:
             report.cut(exc)
             _write_error(report.text(exc))
     _flush()
-    # Finalizers run, and files that were left open reach the disk. Nothing else holds the program's globals now.
-    sys.modules.pop("__main__", None)
-    gc.collect()
+    _collect()
     _flush()
     _flush_c_streams()
+
+
+def _collect() -> None:
+    """Run finalizers, and bring to disk what lies in files that were left open.
+
+    The first collection finds all of it in use, and its walk puts the owner of a file before the file. Without that
+    order the second, which finds it free, may close the descriptor before the text above it is written. The
+    interpreter collects at the same two moments.
+    """
+    gc.collect()
+    sys.modules.pop("__main__", None)
+    gc.collect()
 
 
 def _flush() -> None:

@@ -51,7 +51,10 @@ def convert(value: object) -> Converted:
 def type_name(cls: type) -> str:
     """Name a class as a reader knows it: int, numpy.ndarray, Point."""
     name = _text(type.__dict__["__qualname__"].__get__(cls))
-    module = cls.__dict__.get("__module__")
+    try:
+        module = type.__dict__["__module__"].__get__(cls)
+    except AttributeError:  # a class may delete it
+        return name
     if not isinstance(module, str) or module in ("builtins", "__main__"):
         return name
     return f"{_text(module)}.{name}"

@@ -1,0 +1,199 @@
+"""The conversation with the host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import unittest
+
+from gearbox_guest import bridge
+from harness import Guest, finish
+
+
+class TestConversation(unittest.TestCase):
+    def test_hello_tells_protocol_and_version(self) -> None:
+        with Guest() as guest:
+            self.assertEqual(guest.hello.kind, bridge.HELLO)
+            self.assertEqual(guest.hello.head["protocol"], 1)
+            self.assertEqual(
+                guest.hello.head["python"].split(".")[:2], [str(n) for n in sys.version_info[:2]]
+            )
+
+    def test_answers_carry_the_id_of_the_question(self) -> None:
+        with Guest() as guest:
+            guest.stream.write_frame(bridge.ANALYSE, 77, {"language": "python"}, b"1")
+            self.assertEqual(guest.read()[:2], (bridge.FACTS, 77))
+            guest.stream.write_frame(bridge.ARM, 78, {})
+            self.assertEqual(guest.read()[:3], (bridge.ARM, 78, {"error": ""}))
+            guest.stream.write_frame(bridge.RUN, 79, {})
+            self.assertEqual(guest.read()[:2], (bridge.RESULT, 79))
+
+    def test_arm_may_come_before_analyse(self) -> None:
+        with Guest() as guest:
+            self.assertEqual(guest.ask(bridge.ARM, {}).head, {"error": ""})
+            guest.analyse("6 * 7")
+            ended = guest.run()
+            assert ended.result is not None
+            self.assertEqual(ended.result["value"], 42)
+
+    def test_run_before_analyse_is_an_exception(self) -> None:
+        with Guest() as guest:
+            ended = guest.run()
+            assert ended.result is not None
+            self.assertEqual(ended.result["outcome"], "exception")
+            self.assertIn("run came before analyse", ended.result["exception"]["message"])
+            self.assertEqual(ended.stderr, ended.result["exception"]["text"])
+
+    def test_source_that_does_not_parse_or_compile_is_a_failure(self) -> None:
+        for source, shown in (
+            ("x = = 1", "    x = = 1\n        ^\n"),
+            ("if 1:\n  return 3", "    return 3\n    ^^^^^^^^\n"),
+        ):
+            with Guest() as guest:
+                failure = guest.analyse(source)["failure"]
+                self.assertEqual(failure["class"], "SyntaxError")
+                self.assertIn(shown, failure["text"])
+                self.assertEqual(failure["line"], source.count("\n") + 1)
+                ended = guest.run()
+                assert ended.result is not None
+                self.assertEqual(ended.result["exception"], failure)
+
+    def test_only_one_program_runs(self) -> None:
+        with Guest() as guest:
+            guest.analyse("print('once')")
+            for _ in range(3):
+                guest.send(bridge.RUN, {})
+            self.assertEqual(guest.read().kind, bridge.RESULT)
+            guest.send(bridge.ANALYSE, {}, b"2")
+            assert guest.process.stdout is not None
+            self.assertEqual(guest.process.stdout.readline(), b"once\n")
+            guest.process.kill()
+            self.assertEqual(guest.process.stdout.read(), b"")
+
+    def test_the_guest_waits_to_be_killed_after_its_result(self) -> None:
+        with Guest() as guest:
+            guest.analyse("1")
+            guest.send(bridge.RUN, {})
+            guest.read()
+            self.assertIsNone(guest.process.poll())
+
+    def test_after_a_frame_of_an_unknown_kind_nothing_is_answered(self) -> None:
+        with Guest() as guest:
+            guest.send(bridge.DISPLAY, {})
+            guest.send(bridge.ANALYSE, {}, b"1")
+            guest.close_writing()
+            with self.assertRaises(EOFError):
+                guest.read()
+
+    def test_the_guest_ends_with_the_bridge(self) -> None:
+        with Guest() as guest:
+            guest._socket.close()
+            self.assertEqual(guest.process.wait(), 0)
+
+
+class TestArm(unittest.TestCase):
+    def test_files_are_written_below_the_workspace(self) -> None:
+        with Guest() as guest:
+            files = [
+                {"path": "a/b/c.txt", "size": 3},
+                {"path": "empty", "size": 0},
+                {"path": "naïve.bin", "size": 2},
+            ]
+            self.assertEqual(guest.ask(bridge.ARM, {"files": files}, b"abc\xff\x00").head, {"error": ""})
+            for name, data in (("a/b/c.txt", b"abc"), ("empty", b""), ("naïve.bin", b"\xff\x00")):
+                with open(os.path.join(guest.workspace, name), "rb") as file:
+                    self.assertEqual(file.read(), data)
+
+    def test_paths_that_lead_out_are_refused(self) -> None:
+        for path in ("../x", "/etc/x", "a/../../x", "", ".", "a/", "a//b", "./a", "a\0b"):
+            with self.subTest(path), Guest() as guest:
+                error = guest.ask(bridge.ARM, {"files": [{"path": path, "size": 1}]}, b"x").head["error"]
+                self.assertIn("ValueError", error)
+                self.assertEqual(os.listdir(guest.workspace), [])
+
+    def test_links_that_lead_out_are_refused(self) -> None:
+        with Guest() as guest, Guest() as other:
+            os.symlink(other.workspace, os.path.join(guest.workspace, "link"))
+            self.assertIn(
+                "leads out",
+                guest.ask(bridge.ARM, {"files": [{"path": "link/x", "size": 1}]}, b"x").head["error"],
+            )
+            self.assertEqual(os.listdir(other.workspace), [])
+        with Guest() as guest:
+            os.symlink("/dev/null", os.path.join(guest.workspace, "file"))
+            self.assertIn(
+                "OSError", guest.ask(bridge.ARM, {"files": [{"path": "file", "size": 1}]}, b"x").head["error"]
+            )
+
+    def test_sizes_have_to_fit_the_body(self) -> None:
+        for sizes in ([2], [0], [5, -4], [True], ["1"], [None]):
+            with self.subTest(sizes), Guest() as guest:
+                files = [{"path": f"f{i}", "size": s} for i, s in enumerate(sizes)]
+                self.assertNotEqual(guest.ask(bridge.ARM, {"files": files}, b"x").head["error"], "")
+
+    def test_environment_and_limits_are_in_force(self) -> None:
+        result, _, _ = finish(
+            "import os, resource, time\n[os.environ['A'], resource.getrlimit(resource.RLIMIT_NOFILE)[0], time.tzname[0]]",
+            arm={"environment": {"A": "é", "TZ": "XYZ-3"}, "limits": {"open_files": 60}},
+        )
+        self.assertEqual(result["value"], ["é", 60, "XYZ"])
+
+    def test_what_cannot_be_put_in_force_is_an_error(self) -> None:
+        with Guest() as guest:
+            self.assertIn("cannot refuse programs", guest.ask(bridge.ARM, {"no_exec": True}).head["error"])
+            self.assertEqual(guest.ask(bridge.ARM, {}).head["error"], "already armed")
+
+
+class TestBridgeInTheProgram(unittest.TestCase):
+    def test_subprocesses_do_not_inherit_it(self) -> None:
+        source = """
+import os, subprocess, sys
+script = "import os\\nfor n in range(3, 4096):\\n try: os.fstat(n); print(n)\\n except OSError: pass"
+subprocess.run([sys.executable, "-I", "-S", "-c", script], close_fds=False)
+"""
+        self.assertEqual(finish(source)[1:], ("", ""))
+
+    def test_forked_copies_do_not_hold_it(self) -> None:
+        source = """
+import os, stat
+def sockets():
+    found = 0
+    for fd in range(3, 4096):
+        try:
+            found += stat.S_ISSOCK(os.fstat(fd).st_mode)
+        except OSError:
+            pass
+    return found
+print(sockets())
+pid = os.fork()
+if pid == 0:
+    print(sockets())
+    os._exit(0)
+os.waitpid(pid, 0)
+x = 1
+"""
+        self.assertEqual(finish(source)[1:], ("1\n0\n", ""))
+
+
+class TestWarm(unittest.TestCase):
+    def test_warming_leaves_no_trace(self) -> None:
+        script = """
+import linecache, os, sys, warnings
+sys.path.insert(0, sys.argv[1])
+from gearbox_guest import loop
+loop.warm(1)  # the first time loads libraries
+def state():
+    fds = [n for n in range(256) if os.path.exists(f"/dev/fd/{n}")]
+    return [sorted(sys.modules), dict(linecache.cache), sys.stdin, sys.stdout, sys.stderr, sys.argv, fds,
+            dict(os.environ), os.getcwd(), warnings.filters[:], id(sys.modules["__main__"]), sys.path[:], os.listdir(".")]
+before = state()
+loop.warm(3)
+assert state() == before, [(a, b) for a, b in zip(before, state()) if a != b]
+print("same")
+"""
+        package = os.path.dirname(os.path.dirname(bridge.__file__))
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-B", "-c", script, package], capture_output=True, text=True
+        )
+        self.assertEqual((done.stdout, done.stderr), ("same\n", ""))
