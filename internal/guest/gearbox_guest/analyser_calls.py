@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from . import analyser_tables as tables
+from . import analyser_effects as effects
 from .analyser_names import Resolver
 from .analyser_report import Report
 from .analyser_scope import Scope
@@ -48,7 +48,9 @@ class _Call:
         self.report.add(kind, target, self.name, self.node)
 
 
-def effects(report: Report, resolver: Resolver, node: ast.Call, scope: Scope, names: tuple[str, ...]) -> None:
+def report_effects(
+    report: Report, resolver: Resolver, node: ast.Call, scope: Scope, names: tuple[str, ...]
+) -> None:
     """Report what the call does outside the program."""
     for name in names:
         call = _Call(report, resolver, node, scope, name)
@@ -57,7 +59,7 @@ def effects(report: Report, resolver: Resolver, node: ast.Call, scope: Scope, na
         _environment(call)
         if name.partition(".")[0] in ("os", "subprocess", "asyncio", "pty", "posix", "pip", "webbrowser"):
             _programs(call)
-    if isinstance(node.func, ast.Attribute) and node.func.attr in tables.TABLE_WRITES:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in effects.TABLE_WRITES:
         call = _Call(report, resolver, node, scope, node.func.attr)
         _paths(call, "write", call.argument(0, "path_or_buf", "path", "fname", "excel_writer"))
 
@@ -67,15 +69,15 @@ def effects(report: Report, resolver: Resolver, node: ast.Call, scope: Scope, na
 
 def _files(call: _Call) -> None:
     name = call.name
-    if name in tables.OPENERS:
-        writes = _writes(call, call.argument(tables.OPENERS[name], "mode"))
+    if name in effects.OPENERS:
+        writes = _writes(call, call.argument(effects.OPENERS[name], "mode"))
         _paths(call, "write" if writes else "read", call.argument(0, "file", "filename", "name"))
     elif name.startswith("pathlib.") and "()." in name:
         _path_method(call, name.rpartition(".")[2])
     else:
-        for place in tables.READERS.get(name, ()):
+        for place in effects.READERS.get(name, ()):
             _paths(call, "read", call.argument(place, "path", "filename", "file"))
-        for place in tables.WRITERS.get(name, ()):
+        for place in effects.WRITERS.get(name, ()):
             _paths(call, "write", call.argument(place, "path", "filename", "name"))
 
 
@@ -83,9 +85,9 @@ def _path_method(call: _Call, method: str) -> None:
     function = call.node.func
     if not isinstance(function, ast.Attribute):
         return
-    if method in tables.PATH_READS:
+    if method in effects.PATH_READS:
         _paths(call, "read", function.value)
-    elif method in tables.PATH_WRITES:
+    elif method in effects.PATH_WRITES:
         _paths(call, "write", function.value)
         if method in ("rename", "replace"):
             _paths(call, "write", call.argument(0, "target"))
@@ -112,12 +114,12 @@ def _paths(call: _Call, kind: str, node: ast.expr | None) -> None:
 
 def _network(call: _Call) -> None:
     name = call.name
-    if name in tables.URL_CALLS:
-        for keyword in tables.URL_KEYWORDS:
+    if name in effects.URL_CALLS:
+        for keyword in effects.URL_KEYWORDS:
             _urls(call, call.argument(len(call.node.args), keyword))
-        _urls(call, call.argument(tables.URL_CALLS[name]))
-    elif name in tables.HOST_CALLS:
-        place, port_place, usual = tables.HOST_CALLS[name]
+        _urls(call, call.argument(effects.URL_CALLS[name]))
+    elif name in effects.HOST_CALLS:
+        place, port_place, usual = effects.HOST_CALLS[name]
         port = (
             call.argument(port_place, "port")
             if port_place >= 0
@@ -126,8 +128,8 @@ def _network(call: _Call) -> None:
         number = usual if port is None else call.resolver.number(port, call.scope)
         for host in call.texts(call.argument(place, "host", "hostname")):
             _host(call, host, number)
-    elif name in tables.ADDRESS_CALLS:
-        _address(call, call.argument(tables.ADDRESS_CALLS[name], "address"))
+    elif name in effects.ADDRESS_CALLS:
+        _address(call, call.argument(effects.ADDRESS_CALLS[name], "address"))
 
 
 def _address(call: _Call, node: ast.expr | None) -> None:
@@ -156,7 +158,7 @@ def _url_target(url: str, whole: bool) -> str:
     rest = url.partition("://")[2]
     if not host or not (whole or any(mark in rest for mark in "/?#")):
         return ""
-    port = port if port is not None else tables.PORTS.get(parts.scheme.partition("+")[0].lower())
+    port = port if port is not None else effects.PORTS.get(parts.scheme.partition("+")[0].lower())
     return _target(host, port)
 
 
@@ -195,12 +197,17 @@ def environment_item(report: Report, resolver: Resolver, node: ast.Subscript, sc
 
 def _programs(call: _Call) -> None:
     name = call.name
-    if name in tables.SHELL_CALLS:
+    loop = name.startswith("asyncio.") and "()." in name
+    if name in effects.SHELL_CALLS:
         _shell(call, call.argument(0, "cmd", "command", "args"))
-    elif name in tables.COMMAND_CALLS:
+    elif name in effects.COMMAND_CALLS:
         _command(call, call.argument(0, "args", "argv"))
-    elif name in tables.PROGRAM_CALLS:
-        _words(call, list(_given(call, tables.PROGRAM_CALLS[name])))
+    elif name in effects.PROGRAM_CALLS:
+        _words(call, list(_given(call, effects.PROGRAM_CALLS[name])))
+    elif loop and name.endswith(".subprocess_shell"):
+        _shell(call, call.argument(1, "cmd"))
+    elif loop and name.endswith(".subprocess_exec"):
+        _words(call, list(_given(call, 1)))
     elif name in ("pip.main", "pip._internal.main", "pip._internal.cli.main.main"):
         arguments = call.argument(0)
         _install(call, ["pip", *(_list(call, arguments) if arguments is not None else [])])

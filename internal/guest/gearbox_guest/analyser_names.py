@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from . import analyser_effects as effects
 from . import analyser_tables as tables
 from .analyser_fold import (
     DECODERS,
@@ -269,9 +270,9 @@ class Resolver:
     def _call_consts(self, node: ast.Call, scope: Scope) -> Iterable[Const]:
         names = self.names(node.func, scope)
         for name in names:
-            if name in tables.PATH_MAKERS:
+            if name in effects.PATH_MAKERS:
                 return self._joined_paths(node.args, scope)
-            if name in tables.PATH_KEEPERS and node.args:
+            if name in effects.PATH_KEEPERS and node.args:
                 return [as_text(c) for c in self.consts(node.args[0], scope)]
             if name == "pathlib.Path.home":
                 return [Const("~")]

@@ -17,6 +17,7 @@ deceives · ``unanalysable`` the facts are incomplete.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,8 @@ from .analyser_scope import Scope, Walker
 from .analyser_spelling import field_names, is_literal, is_module, special
 
 _MAX_ANNOTATIONS = 500
+_MAX_SPECIAL = 64
+_LEADS_OUT = re.compile(r"@\s*\w+\s*[.(\[]|__|\bimport\b|\b(?:eval|exec|open|getattr)\s*\(")
 
 
 class Rules:
@@ -44,6 +47,9 @@ class Rules:
         self._chosen: list[ast.AST] = []
         """Places where a variable chooses an attribute, innocent unless special names are about."""
         self._annotations = 0
+        self._made_annotations = False
+        """Annotations are reached other than by writing them, and may then be any text."""
+        self._hints: ast.AST | None = None
 
     def apply(self, nodes: list[tuple[ast.AST, Scope]]) -> None:
         """Apply every rule to every node."""
@@ -57,6 +63,8 @@ class Rules:
         if self._special_texts:
             for node in self._chosen:
                 self.report.add("unsafe", "dunder", min(self._special_texts), node)
+        if self._hints is not None and self._made_annotations:
+            self.report.add("unsafe", "eval", "typing.get_type_hints", self._hints)
 
     # --- Imports ---------------------------------------------------------------------------------
 
@@ -116,6 +124,10 @@ class Rules:
             self._special(node.attr, names[0] if names else node.attr, node)
         if node.attr in tables.UNSAFE_SUFFIXES:
             self.report.add("unsafe", tables.UNSAFE_SUFFIXES[node.attr], node.attr, node)
+        if node.attr in ("format", "format_map"):
+            self._templates(node.value, node, scope)
+        if node.attr == "__annotations__":
+            self._made_annotations = True
         if isinstance(node.ctx, (ast.Store, ast.Del)):
             self._patched(node, scope)
         elif node.attr == "obj" and "<error>" in self.resolver.names(node.value, scope):
@@ -129,24 +141,24 @@ class Rules:
 
     def _reference(self, name: str, node: ast.AST) -> None:
         """Judge one dotted name."""
+        if name == "typing.get_type_hints":
+            self._hints = node
         word = tables.UNSAFE.get(name)
         if word is not None:
             self.report.add("unsafe", word, name, node)
         base, dot, attribute = name.rpartition(".")
-        if not dot or not attribute or name.endswith(")"):
+        if not dot or name.endswith(")") or name.startswith(("<", "builtins.")):
             return
-        root = name.partition(".")[0]
-        if root in tables.STDLIB:
+        if is_module(base):
             self._of_module(name, base, attribute, node)
-        elif attribute.lstrip("_") in tables.EVERYWHERE and "()" not in name and not root.startswith("<"):
-            self._reexport(name, attribute.lstrip("_"), node)
+        elif attribute.lstrip("_") in tables.EVERYWHERE:
+            real = attribute.lstrip("_")
+            if not ("()" in base and real in tables.OBJECT_ATTRIBUTES):
+                self._reexport(name, real, node)
 
     def _of_module(self, name: str, base: str, attribute: str, node: ast.AST) -> None:
-        if not is_module(base):
-            return
-        real = attribute if attribute in tables.STDLIB else attribute.lstrip("_")
-        same = base == attribute
-        if real in tables.STDLIB and not same and name not in tables.NOT_REEXPORTS and base != "builtins":
+        real = tables.ALIASES.get(name, attribute if attribute in tables.STDLIB else attribute.lstrip("_"))
+        if real in tables.STDLIB and base != attribute and name not in tables.NOT_REEXPORTS:
             self._reexport(name, real, node)
         elif attribute.startswith("_") and not attribute.startswith("__") and name not in tables.UNSAFE:
             self.report.add("unsafe", "private", name, node)
@@ -193,8 +205,12 @@ class Rules:
             self._handled.add(id(node.func))
 
     def _constant(self, node: ast.Constant, scope: Scope) -> None:
-        if isinstance(node.value, str) and len(node.value) < 64 and special(node.value):
+        if not isinstance(node.value, str) or len(node.value) > _MAX_SPECIAL:
+            return
+        if special(node.value):
             self._special_texts.add(node.value)
+        if node.value == "__annotations__":
+            self._made_annotations = True
 
     # --- Annotations -----------------------------------------------------------------------------
 
@@ -261,25 +277,42 @@ class Rules:
                 self.report.add("unsafe", "namespace", name, node)
             if name in tables.STRINGS_RUN and node.args and self.resolver.texts(node.args[0], scope):
                 self.report.add("unsafe", tables.STRINGS_RUN[name], name, node)
+            if name == "numpy.load" and any(
+                k.arg == "allow_pickle" and not _is_false(k.value) for k in node.keywords
+            ):
+                self.report.add("unsafe", "pickle", name, node)
+            if name in tables.EVALUATED_CALLS and node.args:
+                self._evaluated_text(node, scope, name)
         for name in self.resolver.names(node, scope):
             if not name.endswith(")"):  # getattr(module, "name"), vars(module)
                 self._reference(name, node)
         if isinstance(node.func, ast.Attribute):
-            self._method(node, node.func, scope)
-        calls.effects(self.report, self.resolver, node, scope, names)
+            self._method(node, node.func, scope, names)
+        calls.report_effects(self.report, self.resolver, node, scope, names)
 
-    def _method(self, node: ast.Call, function: ast.Attribute, scope: Scope) -> None:
-        if function.attr in ("format", "format_map", "vformat"):
-            template = node.args[0] if function.attr == "vformat" and node.args else function.value
-            for const in self.resolver.consts(template, scope):
-                if isinstance(const.value, str) and "{" in const.value:
-                    self._template(const.value, node)
+    def _method(self, node: ast.Call, function: ast.Attribute, scope: Scope, names: tuple[str, ...]) -> None:
+        unbound = any(name in ("builtins.str.format", "builtins.str.format_map") for name in names)
+        if (unbound or any(name.startswith("string.Formatter()") for name in names)) and node.args:
+            self._templates(node.args[0], node, scope)
+        elif function.attr in tables.EVALUATED_METHODS and node.args:
+            self._evaluated_text(node, scope, function.attr)
         elif function.attr == "get" and node.args and self.resolver.texts(node.args[0], scope):
             self._looked_into(function.value)
         elif function.attr == "__getattribute__" and node.args:
             self._attribute_choice(
                 node, node.args[-1], scope, function.value if len(node.args) == 1 else node.args[0]
             )
+
+    def _evaluated_text(self, node: ast.Call, scope: Scope, name: str) -> None:
+        """Expressions for data frames and symbols: harmless unless they call or walk."""
+        for text in self.resolver.texts(node.args[0], scope):
+            if _LEADS_OUT.search(text):
+                self.report.add("unsafe", "eval", name, node)
+
+    def _templates(self, template: ast.expr, node: ast.AST, scope: Scope) -> None:
+        for const in self.resolver.consts(template, scope):
+            if isinstance(const.value, str) and "{" in const.value:
+                self._template(const.value, node)
 
     def _template(self, template: str, node: ast.AST) -> None:
         """The fields of a format string walk attributes and items of what is formatted."""
@@ -327,6 +360,10 @@ class Rules:
         self._chosen.append(node)
         if not choice.innocent(self.resolver, name, scope) or choice.outside(self.resolver, base, scope):
             self.report.add("unsafe", "dynamic_attribute", "getattr", node)
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 _RULES: dict[type[ast.AST], Any] = {

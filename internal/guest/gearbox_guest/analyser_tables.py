@@ -12,7 +12,7 @@ import sys
 STDLIB = frozenset(sys.stdlib_module_names)
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     """Lists of names are written as running text, to keep the tables readable."""
     return text.split()
 
@@ -20,8 +20,9 @@ def _words(text: str) -> list[str]:
 # --- Modules ---------------------------------------------------------------------------------------
 
 SUBMODULES = {
-    "asyncio": "base_events events futures locks protocols queues runners selector_events streams subprocess tasks "
-    "threads transports unix_events sslproto timeouts taskgroups",
+    "asyncio": "base_events base_futures base_subprocess base_tasks constants coroutines events exceptions "
+    "format_helpers futures graph locks log mixins protocols queues runners selector_events sslproto staggered streams "
+    "subprocess taskgroups tasks threads timeouts tools transports trsock unix_events",
     "collections": "abc",
     "compression": "bz2 gzip lzma zlib zstd",
     "concurrent": "futures interpreters",
@@ -52,7 +53,7 @@ MODULES = frozenset(f"{package}.{name}" for package, names in SUBMODULES.items()
 """Submodules of the standard library that programs name: ``from urllib import parse`` imports one of them."""
 
 NOT_REEXPORTS = frozenset(
-    _words(
+    words(
         "ast.keyword ast.operator asyncio.subprocess collections.abc compression.bz2 compression.gzip compression.lzma "
         "compression.zlib concurrent.interpreters datetime.time dbm.sqlite3 importlib.abc os.stat pathlib.types "
         "shutil.copy sys.platform"
@@ -66,7 +67,14 @@ equal facts whatever happens to be loaded in the analysing process."""
 EVERYWHERE = frozenset(
     {"builtins", "ctypes", "importlib", "os", "posix", "shutil", "socket", "subprocess", "sys"}
 )
-"""Modules that must not be reached through a package of others either (``numpy.os``)."""
+"""Modules that must not be reached through anything that is no module of the
+standard library either (``numpy.os``, ``asyncio.events.format_helpers.sys``)."""
+
+OBJECT_ATTRIBUTES = frozenset({"socket"})
+"""Those of them that are ordinary attributes of objects (``zmq.Context().socket``)."""
+
+ALIASES = {"enum.bltns": "builtins", "os.st": "stat", "typing.stdlib_re": "re"}
+"""Modules that another one holds under a name of its own."""
 
 DYNAMIC_OK = frozenset({"cmath", "itertools", "math", "operator", "time"})
 """Modules written in C or without re-exports, whose attributes may be chosen by a variable."""
@@ -83,6 +91,9 @@ UNSAFE_MODULES = {
     "concurrent.interpreters": "subinterpreter",
     "ctypes": "ctypes",
     "gc": "gc",
+    "numpy.ctypeslib": "ctypes",
+    "numpy.distutils": "exec",
+    "numpy.f2py": "exec",
     "posix": "private",
 }
 """Modules whose import alone already reaches past every later check."""
@@ -165,7 +176,10 @@ UNSAFE = {
     "types.CodeType": "code_object",
     "types.FunctionType": "code_object",
     "types.LambdaType": "code_object",
+    "threading.setprofile_all_threads": "interpreter_hook",
+    "threading.settrace_all_threads": "interpreter_hook",
     "typing._eval_type": "eval",
+    "typing.ForwardRef": "eval",
     "yaml.full_load": "pickle",
     "yaml.unsafe_load": "pickle",
     "zipimport.zipimporter": "dynamic_import",
@@ -191,6 +205,12 @@ SENSITIVE = frozenset(
 STRINGS_RUN = {"timeit.timeit": "exec", "timeit.repeat": "exec", "timeit.Timer": "exec"}
 """Functions that run their first argument when it is text."""
 
+EVALUATED_METHODS = frozenset({"eval", "query"})
+"""Methods of data frames that evaluate their first argument in a small language of
+their own, out of which ``@name`` and special attributes lead."""
+
+EVALUATED_CALLS = frozenset({"pandas.eval", "sympy.S", "sympy.parse_expr", "sympy.simplify", "sympy.sympify"})
+
 STRINGS_TYPED = frozenset(
     {"typing.ForwardRef", "typing.NamedTuple", "typing.TypedDict", "typing.TypeVar", "typing.cast"}
 )
@@ -201,7 +221,7 @@ MAY_BE_PATCHED = frozenset({"sys.stdout", "sys.stderr", "sys.stdin", "sys.argv",
 # --- Attributes ------------------------------------------------------------------------------------
 
 DUNDER_OK = frozenset(
-    _words(
+    words(
         "__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __annotations__ __args__ __array__ "
         "__author__ __await__ __bool__ __bytes__ __call__ __cause__ __ceil__ __class__ __class_getitem__ __complex__ "
         "__contains__ __context__ __copy__ __dataclass_fields__ __debug__ __deepcopy__ __defaults__ __del__ __delattr__ "
@@ -225,173 +245,9 @@ CLASS_WALK = frozenset({"__base__", "__bases__", "__mro__", "__subclasses__"})
 """Harmless on the program's own classes, the first steps of an escape on others."""
 
 FRAMES = frozenset(
-    _words(
+    words(
         "ag_code ag_frame co_code co_consts cr_code cr_frame f_back f_builtins f_code f_globals f_locals func_code "
         "func_globals gi_code gi_frame tb_frame"
     )
 )
 """Attributes of frames, tracebacks, generators and code objects."""
-
-# --- Files -----------------------------------------------------------------------------------------
-
-OPENERS = {
-    "builtins.open": 1,
-    "bz2.open": 1,
-    "codecs.open": 1,
-    "gzip.open": 1,
-    "io.FileIO": 1,
-    "io.open": 1,
-    "lzma.open": 1,
-    "tarfile.open": 1,
-    "zipfile.ZipFile": 1,
-}
-"""Functions that open their first argument, with the place of the mode."""
-
-READERS: dict[str, tuple[int, ...]] = {
-    name: (0,)
-    for name in _words(
-        "fileinput.input glob.glob glob.iglob imageio.imread io.open_code linecache.getline "
-        "linecache.getlines numpy.fromfile numpy.genfromtxt numpy.load numpy.loadtxt os.listdir os.open os.readlink "
-        "os.scandir os.walk pandas.read_csv pandas.read_excel pandas.read_feather pandas.read_fwf pandas.read_hdf "
-        "pandas.read_html pandas.read_json pandas.read_orc pandas.read_parquet pandas.read_pickle pandas.read_sas "
-        "pandas.read_stata pandas.read_table pandas.read_xml PIL.Image.open polars.read_csv polars.read_json "
-        "polars.read_parquet runpy.run_path shutil.copytree shutil.copy shutil.copy2 shutil.copyfile shutil.unpack_archive "
-        "tokenize.open xml.etree.ElementTree.parse"
-    )
-}
-WRITERS: dict[str, tuple[int, ...]] = {
-    name: (0,)
-    for name in _words(
-        "numpy.save numpy.savetxt numpy.savez numpy.savez_compressed os.chmod os.chown os.makedirs "
-        "os.mkdir os.mkfifo os.remove os.removedirs os.rmdir os.truncate os.unlink os.utime shutil.make_archive "
-        "shutil.rmtree sqlite3.connect dbm.open shelve.open logging.FileHandler matplotlib.pyplot.savefig"
-    )
-}
-WRITERS.update({name: (0, 1) for name in ("os.rename", "os.replace", "shutil.move")})
-WRITERS.update(
-    {name: (1,) for name in ("os.link", "os.symlink", "shutil.copy", "shutil.copy2", "shutil.copyfile")}
-)
-WRITERS["shutil.copytree"] = (1,)
-
-PATH_MAKERS = frozenset(
-    _words("pathlib.Path pathlib.PosixPath pathlib.PurePath pathlib.PurePosixPath os.path.join")
-)
-PATH_KEEPERS = frozenset(
-    _words("os.path.abspath os.path.expanduser os.path.normpath os.path.realpath os.fspath builtins.str")
-)
-"""Functions that give the path that they were given, as far as a permission goes."""
-
-PATH_READS = frozenset(_words("glob iterdir read_bytes read_text rglob walk"))
-PATH_WRITES = frozenset(
-    _words("chmod hardlink_to mkdir rename replace rmdir symlink_to touch unlink write_bytes write_text")
-)
-TABLE_WRITES = frozenset(_words("to_csv to_excel to_feather to_hdf to_parquet to_pickle to_stata savefig"))
-"""Methods of data frames and figures that write the path that is their first argument."""
-
-# --- Network ---------------------------------------------------------------------------------------
-
-VERBS = _words("delete get head options patch post put")
-URL_CALLS = {f"{client}.{verb}": 0 for verb in VERBS for client in ("requests", "httpx")}
-for _client in ("requests.Session()", "requests.session()", "httpx.Client()", "httpx.AsyncClient()"):
-    URL_CALLS.update({f"{_client}.{verb}": 0 for verb in VERBS})
-    URL_CALLS.update({f"{_client}.request": 1, f"{_client}.stream": 1})
-URL_CALLS.update({f"aiohttp.ClientSession().{verb}": 0 for verb in [*VERBS, "ws_connect"]})
-URL_CALLS.update(
-    dict.fromkeys(_words("requests.request httpx.request httpx.stream aiohttp.request urllib3.request"), 1)
-)
-URL_CALLS.update({"aiohttp.ClientSession().request": 1, "urllib3.PoolManager().request": 1})
-URL_CALLS.update(
-    dict.fromkeys(
-        _words(
-            "urllib.request.urlopen urllib.request.Request urllib.request.urlretrieve urllib3.PoolManager().urlopen "
-            "websockets.connect websockets.sync.client.connect websocket.create_connection xmlrpc.client.ServerProxy "
-            "feedparser.parse sqlalchemy.create_engine redis.from_url redis.Redis.from_url pymongo.MongoClient "
-            "psycopg.connect psycopg2.connect asyncpg.connect aiohttp.ClientSession httpx.Client httpx.AsyncClient "
-            "pandas.read_csv pandas.read_json pandas.read_html pandas.read_excel pandas.read_parquet pandas.read_xml "
-            "pandas.read_table polars.read_csv polars.read_json polars.read_parquet imageio.imread"
-        ),
-        0,
-    )
-)
-"""Functions that connect to the address in the argument at this place."""
-
-URL_KEYWORDS = ("url", "uri", "base_url", "dsn", "proxy")
-
-HOST_CALLS = {
-    "asyncio.open_connection": (0, 1, 0),
-    "ftplib.FTP": (0, -1, 21),
-    "ftplib.FTP_TLS": (0, -1, 21),
-    "ftplib.FTP().connect": (0, 1, 21),
-    "http.client.HTTPConnection": (0, 1, 80),
-    "http.client.HTTPSConnection": (0, 1, 443),
-    "imaplib.IMAP4": (0, 1, 143),
-    "imaplib.IMAP4_SSL": (0, 1, 993),
-    "paramiko.SSHClient().connect": (0, 1, 22),
-    "poplib.POP3": (0, 1, 110),
-    "poplib.POP3_SSL": (0, 1, 995),
-    "redis.Redis": (0, 1, 6379),
-    "redis.StrictRedis": (0, 1, 6379),
-    "smtplib.SMTP": (0, 1, 25),
-    "smtplib.SMTP().connect": (0, 1, 25),
-    "smtplib.SMTP_SSL": (0, 1, 465),
-    "telnetlib.Telnet": (0, 1, 23),
-}
-"""Functions that connect to a host: place of the host, of the port, and the usual port."""
-
-ADDRESS_CALLS = {
-    "socket.create_connection": 0,
-    "socket.socket().connect": 0,
-    "socket.socket().connect_ex": 0,
-    "socket.socket().sendto": -1,
-}
-"""Functions that connect to a pair of host and port."""
-
-PORTS = {
-    "amqp": 5672,
-    "ftp": 21,
-    "ftps": 990,
-    "http": 80,
-    "https": 443,
-    "mongodb": 27017,
-    "mysql": 3306,
-    "postgres": 5432,
-    "postgresql": 5432,
-    "redis": 6379,
-    "rediss": 6379,
-    "ws": 80,
-    "wss": 443,
-}
-
-# --- Programs --------------------------------------------------------------------------------------
-
-SHELL_CALLS = frozenset(
-    _words(
-        "os.system os.popen posix.system subprocess.getoutput subprocess.getstatusoutput "
-        "asyncio.create_subprocess_shell asyncio.subprocess.create_subprocess_shell"
-    )
-)
-"""Functions whose first argument a shell reads."""
-
-COMMAND_CALLS = frozenset(
-    _words(
-        "subprocess.run subprocess.Popen subprocess.call subprocess.check_call subprocess.check_output pty.spawn"
-    )
-)
-"""Functions whose first argument is a list of words, or text."""
-
-PROGRAM_CALLS = {
-    name: 0
-    for name in _words(
-        "asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.execl os.execle "
-        "os.execlp os.execlpe os.execv os.execve os.execvp os.execvpe os.posix_spawn os.posix_spawnp os.startfile"
-    )
-}
-PROGRAM_CALLS.update(
-    {
-        name: 1
-        for name in _words(
-            "os.spawnl os.spawnle os.spawnlp os.spawnlpe os.spawnv os.spawnve os.spawnvp os.spawnvpe"
-        )
-    }
-)
-"""Functions that start the program at this place."""

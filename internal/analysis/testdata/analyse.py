@@ -1,0 +1,19 @@
+"""Analyse programs for the tests: a JSON list of sources comes in, a JSON list of facts goes out.
+
+The first argument is the folder that holds the guest's package, the second a
+bound on memory in bytes.
+"""
+
+import json
+import resource
+import sys
+import warnings
+
+sys.path.insert(0, sys.argv[1])
+
+from gearbox_guest.analyser import analyse
+
+limit = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+warnings.simplefilter("ignore")
+json.dump([analyse(source)[1] for source in json.load(sys.stdin)], sys.stdout)

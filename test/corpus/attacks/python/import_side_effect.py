@@ -1,0 +1,3 @@
+# Trick: a module opens a browser by being imported.
+# Refused: import(antigravity)
+import antigravity
