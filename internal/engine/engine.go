@@ -1,0 +1,261 @@
+// Package engine takes a request through its life: submitted, analysed, decided,
+// run, recorded. It is a state machine over records, and its steps are the list
+// in [Engine.execute].
+//
+// The engine knows no backend, no store and no protocol: it declares the
+// interfaces that it needs. What the code would do is analysis's business,
+// whether it may is authz's, how it is contained is the sandbox's.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+)
+
+// The defaults of [Config].
+const (
+	// runsPerCore: a run is half waiting (for the kernel to build it, for the
+	// program's own pauses), so two keep a core busy.
+	runsPerCore  = 2
+	defaultQueue = 256
+	// analysisLimit ends the parse of hostile source.
+	analysisLimit = 250 * time.Millisecond
+	// retryAfter is what a caller is told when the queue is full.
+	retryAfter = 2 * time.Second
+)
+
+// Config is what an Engine needs. The interfaces are required.
+type Config struct {
+	Journal Journal
+	Gears   Gears
+	Places  Places
+	Door    Door
+	Exists  Exists
+	Clock   Clock
+	Logger  *slog.Logger
+	// Concurrency is how many programs run at once; 0 means two per core.
+	Concurrency int
+	// Queue is how many may wait for their turn; 0 means 256.
+	Queue int
+}
+
+// Engine runs operations. It is safe for concurrent use.
+type Engine struct {
+	c     Config
+	slots *semaphore.Weighted
+	work  sync.WaitGroup
+	root  context.Context // ends when the engine closes
+	stop  context.CancelFunc
+
+	mu     sync.Mutex // guards what follows
+	live   map[execution.ID]*operation
+	closed bool
+}
+
+// New makes an Engine. Close ends it.
+func New(c Config) (*Engine, error) {
+	if c.Journal == nil || c.Gears == nil || c.Places == nil || c.Door == nil ||
+		c.Exists == nil || c.Clock == nil || c.Logger == nil {
+		return nil, errors.New("engine: a part is missing")
+	}
+	if c.Concurrency <= 0 {
+		c.Concurrency = runsPerCore * runtime.NumCPU()
+	}
+	if c.Queue <= 0 {
+		c.Queue = defaultQueue
+	}
+	e := &Engine{c: c, slots: semaphore.NewWeighted(int64(c.Concurrency)), live: map[execution.ID]*operation{}}
+	e.root, e.stop = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// Submit takes a request on and returns at once. The error is a
+// *[execution.RejectedError] when the call cannot be taken: then there is no
+// operation.
+func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID, error) {
+	frozen, err := e.c.Gears.Freeze(r.Gear)
+	if err != nil {
+		return "", err
+	}
+	var place Place
+	if refusal := precheck(frozen, r); refusal == nil && frozen.Enabled() {
+		if place, err = e.c.Places.Place(ctx, frozen, r.Language); err != nil {
+			return "", err
+		}
+	}
+	op := newOperation(e.root, execution.NewID(), r, frozen, place)
+	if err := e.admit(op); err != nil {
+		return "", err
+	}
+	if err := e.begin(ctx, op); err != nil {
+		e.forget(op)
+		e.work.Done()
+		return "", err
+	}
+	go func() {
+		defer e.work.Done()
+		e.finish(op, e.execute(op))
+	}()
+	return op.id, nil
+}
+
+// admit makes the operation known, unless there is no room for it. Every
+// admitted operation counts as work until it is done.
+func (e *Engine) admit(op *operation) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return &execution.RejectedError{Code: execution.CodeUnavailable, Message: "the server is shutting down"}
+	}
+	if len(e.live) >= e.c.Concurrency+e.c.Queue {
+		return &execution.RejectedError{
+			Code:       execution.CodeUnavailable,
+			Message:    fmt.Sprintf("%d executions are running or waiting already", len(e.live)),
+			RetryAfter: retryAfter,
+		}
+	}
+	e.live[op.id] = op
+	e.work.Add(1)
+	return nil
+}
+
+func (e *Engine) begin(ctx context.Context, op *operation) error {
+	now := e.c.Clock.Now()
+	rec := execution.Record{ID: op.id, Request: op.request, Gear: op.gear.Name(), Created: now}
+	ev := op.event(now, audit.Requested)
+	err := e.c.Journal.Commit(ctx, op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
+	if err != nil {
+		return fmt.Errorf("record the request: %w", err)
+	}
+	return nil
+}
+
+func (e *Engine) forget(op *operation) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.live, op.id)
+}
+
+// finish records how the operation ended, before anyone is told. When that
+// fails the answer is that the outcome was lost: nothing unrecorded is reported.
+func (e *Engine) finish(op *operation, res execution.Result) {
+	now := e.c.Clock.Now()
+	out, errOut := op.output()
+	ev := op.event(now, audit.Finished)
+	ev.Status, ev.ExitCode, ev.Usage = res.Status, res.ExitCode, op.usage
+	if res.Error != nil {
+		ev.Reason = res.Error.Code
+	}
+	change := execution.Change{Finished: now, Result: &res, Stdout: &out, Stderr: &errOut}
+	err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StateFinished, change, ev)
+	if err != nil {
+		e.c.Logger.Error("the end of an execution could not be recorded", "operation_id", op.id, "error", err)
+		op.lost = unrecorded(op)
+	}
+	op.cancel(nil)
+	close(op.done)
+	if err == nil {
+		e.forget(op)
+	}
+}
+
+// Wait waits for the operation to end, at most for d, and tells how it stands.
+// An unknown id is a *[execution.RejectedError].
+func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
+	op := e.find(p, id)
+	if op != nil {
+		if !e.await(ctx, op, d) {
+			return op.running(), nil
+		}
+		if op.lost != nil {
+			return *op.lost, nil
+		}
+	}
+	rec, err := e.c.Journal.Load(ctx, p, id)
+	if err != nil {
+		return execution.Result{}, notFound(id, err)
+	}
+	return answer(rec.Result, rec.Stdout, rec.Stderr), nil
+}
+
+func (e *Engine) await(ctx context.Context, op *operation, d time.Duration) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := e.c.Clock.AfterFunc(d, cancel)
+	defer stop()
+	select {
+	case <-op.done:
+		return true
+	case <-ctx.Done():
+		select {
+		case <-op.done:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// Cancel ends the operation and waits until its process tree is dead.
+func (e *Engine) Cancel(ctx context.Context, p execution.Principal, id execution.ID) (execution.Result, error) {
+	if op := e.find(p, id); op != nil {
+		op.cancel(errCancelled)
+		select {
+		case <-op.done:
+		case <-ctx.Done():
+			return execution.Result{}, ctx.Err()
+		}
+	}
+	return e.Wait(ctx, p, id, 0)
+}
+
+func (e *Engine) find(p execution.Principal, id execution.ID) *operation {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	op := e.live[id]
+	if op == nil || op.request.Principal != p {
+		return nil
+	}
+	return op
+}
+
+// Close cancels what runs, waits for it, and takes no more work.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	e.closed = true
+	for _, op := range e.live {
+		op.cancel(errShutdown)
+	}
+	e.mu.Unlock()
+	e.work.Wait()
+	e.stop()
+}
+
+func notFound(id execution.ID, err error) error {
+	if !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("load %s: %w", id, err)
+	}
+	return &execution.RejectedError{
+		Code: execution.CodeNotFound, Field: "operation_id",
+		Message: fmt.Sprintf("there is no operation %q", string(id)),
+	}
+}
+
+// freeze is what the engine needs of a gear before anything else.
+func precheck(g gear.Frozen, r execution.Request) *execution.Error {
+	if !g.AllowsLanguage(r.Language) {
+		return languageRefused(g, r.Language)
+	}
+	return sourceRefused(g, r.Code)
+}

@@ -1,0 +1,13 @@
+package engine
+
+import "errors"
+
+var (
+	// ErrConflict says that an operation is not in the state that a transition
+	// starts from.
+	ErrConflict = errors.New("operation is in another state")
+	// ErrNotFound says that the principal has no such operation.
+	ErrNotFound = errors.New("no such operation")
+	// ErrClosed says that the engine takes no more work.
+	ErrClosed = errors.New("engine is closed")
+)

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/authz"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// Journal keeps operations. Commit is one step: the record moves from one state
+// to another and the events are kept, or nothing happens and an error says so.
+// It is compare-and-set: a record that is not in state from is left alone and
+// the error wraps [ErrConflict]. Load answers [ErrNotFound] for an unknown id
+// and for another principal's alike.
+type Journal interface {
+	Commit(ctx context.Context, id execution.ID, from, to execution.State, change execution.Change, events ...audit.Event) error
+	Load(ctx context.Context, p execution.Principal, id execution.ID) (execution.Record, error)
+}
+
+// Gears makes the decision basis of one run. The error is a
+// *[execution.RejectedError] when the named gear is at fault.
+type Gears interface {
+	Freeze(name string) (gear.Frozen, error)
+}
+
+// Place is where a run would take place.
+type Place struct {
+	Children Children
+	Template sandbox.Template
+	// Interpreter names what is run, whatever form it has on this machine.
+	Interpreter execution.Digest
+	Backend     string
+	Isolation   execution.Level
+	// Warnings are said in every answer.
+	Warnings []string
+}
+
+// Places finds the place for a gear and a language. It waits while the
+// interpreter is still being prepared. The error is a
+// *[execution.RejectedError] when there is none.
+type Places interface {
+	Place(ctx context.Context, g gear.Frozen, l execution.Language) (Place, error)
+}
+
+// Children hands out parked children. The release function is called once, after
+// the child is dead.
+type Children interface {
+	Child(ctx context.Context, t sandbox.Template) (child sandbox.Child, release func(), err error)
+}
+
+// Door is the only way to a permit.
+type Door interface {
+	Authorize(context.Context, authz.Action) (authz.Permit, error)
+}
+
+// Exists reports whether a path exists on the host: only such a path can be asked for.
+type Exists func(path string) bool
+
+// Clock is the time of the host.
+type Clock interface {
+	Now() time.Time
+	// AfterFunc calls f once, after d, unless it is stopped before.
+	AfterFunc(d time.Duration, f func()) (stop func() bool)
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/capture"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
+)
+
+// Why an operation's context ended.
+var (
+	errCancelled = errors.New("cancelled by the caller")
+	errShutdown  = errors.New("the server is shutting down")
+)
+
+// operation is one execution in flight. Its fields belong to the goroutine that
+// executes it; others read request, streams and done.
+type operation struct {
+	id      execution.ID
+	request execution.Request
+	gear    gear.Frozen
+	place   Place
+	limits  execution.Limits
+	code    execution.Digest // of language and source, for the record
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the end is recorded, or lost for good
+
+	state execution.State
+	usage execution.Usage
+	lost  *execution.Result // set before done is closed when the end could not be recorded
+
+	mu             sync.Mutex // guards what follows
+	stdout, stderr *capture.Stream
+}
+
+func newOperation(ctx context.Context, id execution.ID, r execution.Request, g gear.Frozen, p Place) *operation {
+	op := &operation{
+		id: id, request: r, gear: g, place: p, state: execution.StateSubmitted, done: make(chan struct{}),
+		code: execution.DigestOf([]byte(r.Language), []byte(r.Code)),
+	}
+	op.ctx, op.cancel = context.WithCancelCause(ctx)
+	op.limits = g.Limits()
+	if r.Timeout > 0 {
+		op.limits.Timeout = min(r.Timeout, op.limits.MaxTimeout)
+	}
+	op.stdout, op.stderr = capture.NewStream(op.limits.OutputKept), capture.NewStream(op.limits.OutputKept)
+	return op
+}
+
+func (op *operation) event(now time.Time, t audit.Type) audit.Event {
+	return audit.Event{
+		Time: now, Type: t, Operation: op.id, Principal: op.request.Principal, Client: op.request.Client,
+		Gear: op.gear.Name(), Code: op.code,
+	}
+}
+
+func (op *operation) output() (stdout, stderr execution.Output) {
+	return op.stdout.Output(), op.stderr.Output()
+}
+
+// running is the answer for an operation that has not ended.
+func (op *operation) running() execution.Result {
+	r := op.base(execution.StatusRunning)
+	out, errOut := op.output()
+	return answer(r, out, errOut)
+}
+
+// base is an answer with what is known of every operation.
+func (op *operation) base(s execution.Status) execution.Result {
+	r := execution.Result{
+		Status: s, OperationID: op.id, ExitCode: -1,
+		Gear: op.gear.Name(), Isolation: op.place.Isolation, Backend: op.place.Backend,
+	}
+	r.Warnings = append(r.Warnings, op.place.Warnings...)
+	if op.request.Timeout > op.limits.MaxTimeout {
+		r.Warnings = append(r.Warnings, "timeout_seconds was lowered to "+seconds(op.limits.MaxTimeout)+", the most that the gear allows")
+	}
+	return r
+}
+
+// subjectOf is the digest of exactly what would run: the permit is bound to it.
+func (op *operation) subjectOf(perms []policy.Permission) execution.Digest {
+	r := op.request
+	parts := [][]byte{
+		[]byte(op.id), []byte(r.Principal), []byte(r.Language), []byte(r.Code), r.Stdin,
+		fmt.Appendf(nil, "%s %s %s", op.gear.Digest(), op.place.Interpreter, op.place.Template.Environment),
+		fmt.Appendf(nil, "%+v %s", op.limits, op.place.Isolation),
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Variables)) {
+		parts = append(parts, []byte(name), r.Variables[name])
+	}
+	for _, f := range r.Files {
+		parts = append(parts, []byte(f.Path), f.Data)
+	}
+	for _, p := range perms {
+		parts = append(parts, []byte(p.String()))
+	}
+	return execution.DigestOf(parts...)
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// verdict is what a limit or a kill makes of a run.
+type verdict struct {
+	status execution.Status
+	code   execution.Code
+	reason string
+}
+
+// outcome judges a run that has ended. What the host did and what the kernel saw
+// come first; what the program says of itself counts only when neither has
+// anything to say.
+func (op *operation) outcome(ended sandbox.Ended, head *bridge.ResultHead) execution.Result {
+	r := op.base(execution.StatusOK)
+	r.DurationMS = milliseconds(op.usage.Wall)
+	r.CPUMS = milliseconds(op.usage.CPU)
+	r.MemoryPeak = op.usage.MemoryPeak
+	if v, ok := op.killed(ended.Cause); ok {
+		return end(r, v, -1)
+	}
+	if head == nil {
+		return op.endedAlone(r, ended)
+	}
+	r.Value, r.ValueType = head.Value, head.ValueType
+	r.Warnings = append(r.Warnings, head.Warnings...)
+	if ended.ScratchFull {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the scratch space of %v or its %d files were used up", op.limits.Scratch, op.limits.ScratchFiles))
+	}
+	if ended.ProcessesFull {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the limit of %d processes and threads was met", op.limits.Processes))
+	}
+	if head.Exception != nil {
+		return op.raised(r, ended, head)
+	}
+	r.ExitCode = head.ExitCode & 0xff
+	if r.ExitCode != 0 {
+		r.Status = execution.StatusError
+		r.Error = &execution.Error{Code: "SystemExit", Message: "the program exited with code " + strconv.Itoa(r.ExitCode)}
+	}
+	return r
+}
+
+// killed tells what it means that the host ended the run, if it did.
+func (op *operation) killed(c sandbox.Cause) (verdict, bool) {
+	switch c {
+	case sandbox.CauseTimeout:
+		return verdict{execution.StatusTimeout, execution.CodeTimeout, "Execution timed out after " + seconds(op.limits.Timeout) + "."}, true
+	case sandbox.CauseMemory:
+		return verdict{execution.StatusMemoryLimit, execution.CodeMemoryLimit, fmt.Sprintf("Execution used more than %v of memory.", op.limits.Memory)}, true
+	case sandbox.CauseOutput:
+		return verdict{execution.StatusOutputLimit, execution.CodeOutputLimit, fmt.Sprintf("Execution printed more than %v.", op.limits.OutputProduced)}, true
+	case sandbox.CauseCancelled:
+		return verdict{execution.StatusCancelled, execution.CodeCancelled, "Execution was cancelled."}, true
+	case sandbox.CauseShutdown:
+		return verdict{execution.StatusInterrupted, execution.CodeInterrupted, "The sandbox ended before the program did."}, true
+	case sandbox.CauseProtocol:
+		return verdict{execution.StatusError, "PROTOCOL", "The program wrote to the sandbox's own channel and was ended."}, true
+	case sandbox.CauseUnsealed, sandbox.CauseAbandoned:
+		return verdict{execution.StatusInternalError, execution.CodeInternal, "The sandbox failed and was ended."}, true
+	case sandbox.CauseNone, sandbox.CauseFinished:
+		return verdict{}, false
+	}
+	return verdict{execution.StatusInternalError, execution.CodeInternal, "The sandbox was ended for an unknown reason."}, true
+}
+
+func end(r execution.Result, v verdict, exit int) execution.Result {
+	r.Status, r.ExitCode, r.Stderr = v.status, exit, v.reason
+	r.Error = &execution.Error{Code: string(v.code), Message: v.reason}
+	return r
+}
+
+// endedAlone judges a program whose process ended without a result: by os._exit
+// or by a signal.
+func (op *operation) endedAlone(r execution.Result, ended sandbox.Ended) execution.Result {
+	switch {
+	case ended.Signal == sigXCPU:
+		return end(r, verdict{execution.StatusTimeout, execution.CodeTimeout, "Execution used up its CPU time."}, 128+ended.Signal)
+	case ended.Signal != 0:
+		r.Signal = signalName(ended.Signal)
+		return end(r, verdict{execution.StatusError, execution.Code(r.Signal), "The program was ended by the signal " + r.Signal + "."}, 128+ended.Signal)
+	case ended.ExitCode != 0:
+		r.Status, r.ExitCode = execution.StatusError, ended.ExitCode
+		r.Error = &execution.Error{Code: "SystemExit", Message: "the program exited with code " + strconv.Itoa(ended.ExitCode)}
+		return r
+	}
+	r.ExitCode = 0
+	return r
+}
+
+// Linux error numbers by which a program learns that a limit was met (errno(3)).
+const (
+	errnoAgain = 11  // EAGAIN: no more processes
+	errnoFBig  = 27  // EFBIG
+	errnoNoSpc = 28  // ENOSPC
+	errnoDQuot = 122 // EDQUOT
+)
+
+// raised judges an uncaught exception. One that a limit causes is that limit's.
+func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridge.ResultHead) execution.Result {
+	ex := head.Exception
+	r.Status, r.ExitCode = execution.StatusError, max(head.ExitCode&0xff, 1)
+	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback}
+	switch {
+	case ex.Class == "MemoryError":
+		r.Status, r.Error.Code = execution.StatusMemoryLimit, string(execution.CodeMemoryLimit)
+	case ex.Errno == errnoNoSpc || ex.Errno == errnoDQuot || ex.Errno == errnoFBig:
+		r.Status, r.Error.Code = execution.StatusDiskLimit, string(execution.CodeDiskLimit)
+	case ended.ProcessesFull && (ex.Errno == errnoAgain || ex.Class == "RuntimeError"):
+		r.Status, r.Error.Code = execution.StatusProcessLimit, string(execution.CodeProcessLimit)
+	}
+	return r
+}
+
+// doesNotParse is the answer to source with a syntax error. CPython exits with 1
+// after one.
+func (op *operation) doesNotParse(ex *bridge.Exception) execution.Result {
+	r := op.base(execution.StatusError)
+	r.ExitCode, r.Stderr = 1, ex.Text
+	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback}
+	return r
+}
+
+// cancelled is the answer when the operation was given up before it ran.
+func (op *operation) cancelled(cause error) execution.Result {
+	c := sandbox.CauseCancelled
+	if cause == errShutdown { //nolint:errorlint // the cause is compared, not unwrapped: only Close sets it
+		c = sandbox.CauseShutdown
+	}
+	v, _ := op.killed(c)
+	return end(op.base(v.status), v, -1)
+}
+
+// failed is the answer when we failed. The reason is in the log, not here: it
+// may hold what the caller must not see.
+func (op *operation) failed() execution.Result {
+	v := verdict{execution.StatusInternalError, execution.CodeInternal, "Gearbox failed to run this; its log has the reason under this operation id."}
+	return end(op.base(v.status), v, -1)
+}
+
+// unrecorded is the answer when the end could not be recorded.
+func unrecorded(op *operation) *execution.Result {
+	v := verdict{execution.StatusInternalError, execution.CodeInternal, "How this ended could not be recorded, so it is not told."}
+	r := end(op.base(v.status), v, -1)
+	return &r
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
+}
+
+func seconds(d time.Duration) string {
+	s := strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
+	if s == "1" {
+		return "1 second"
+	}
+	return s + " seconds"
+}

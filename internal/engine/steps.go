@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/gearbox-mcp/gearbox/internal/analysis"
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/authz"
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/capture"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// execute is the life of one operation, step by step. A failure of our own ends
+// it as an internal error; everything else is an answer.
+func (e *Engine) execute(op *operation) execution.Result {
+	res, err := e.steps(op)
+	switch {
+	case err == nil:
+		return res
+	case context.Cause(op.ctx) != nil:
+		return op.cancelled(context.Cause(op.ctx))
+	default:
+		e.c.Logger.Error("an execution failed for a reason of our own", "operation_id", op.id, "error", err)
+		return op.failed()
+	}
+}
+
+func (e *Engine) steps(op *operation) (execution.Result, error) {
+	if refusal := precheck(op.gear, op.request); refusal != nil {
+		return op.denied(refusal), nil
+	}
+	if !op.gear.Enabled() {
+		_, err := e.authorize(op, nil)
+		return op.refused(err)
+	}
+	if err := e.slots.Acquire(op.ctx, 1); err != nil {
+		return execution.Result{}, err
+	}
+	defer e.slots.Release(1)
+
+	child, release, err := op.place.Children.Child(op.ctx, op.place.Template)
+	if err != nil {
+		return execution.Result{}, fmt.Errorf("start a sandbox: %w", err)
+	}
+	defer release()
+	defer child.Kill(sandbox.CauseAbandoned)
+	unwatch := context.AfterFunc(op.ctx, func() { child.Kill(sandbox.CauseCancelled) })
+	defer unwatch()
+
+	facts, err := e.analyse(op, child)
+	if err != nil {
+		return op.unanalysable(err)
+	}
+	if facts.Failure != nil {
+		return op.doesNotParse(facts.Failure), nil
+	}
+	perms, err := analysis.Permissions(facts, e.c.Exists)
+	if err != nil {
+		return execution.Result{}, err
+	}
+	permit, err := e.authorize(op, perms)
+	if err != nil {
+		return op.refused(err)
+	}
+	if err := e.arm(op, child); err != nil {
+		return execution.Result{}, err
+	}
+	if err := e.start(op, permit, perms); err != nil {
+		return execution.Result{}, err
+	}
+	return e.run(op, child)
+}
+
+var errAnalysisTime = errors.New("the analysis did not finish in time")
+
+// analyse has the child parse the source. Nothing of the request but the source
+// has reached the child by then, and no user code has run in it.
+func (e *Engine) analyse(op *operation, child sandbox.Child) (bridge.FactsHead, error) {
+	late := make(chan struct{})
+	stop := e.c.Clock.AfterFunc(analysisLimit, func() {
+		close(late)
+		child.Kill(sandbox.CauseTimeout)
+	})
+	defer stop()
+	facts, err := analyse(child.Bridge(), op.request)
+	if err != nil {
+		select {
+		case <-late:
+			return facts, errAnalysisTime
+		default:
+		}
+	}
+	return facts, err
+}
+
+func analyse(conn bridge.Conn, r execution.Request) (bridge.FactsHead, error) {
+	var facts bridge.FactsHead
+	f, err := bridge.NewFrame(bridge.Analyse, 1, bridge.AnalyseHead{Language: string(r.Language)}, []byte(r.Code))
+	if err != nil {
+		return facts, err
+	}
+	if err := conn.WriteFrame(f); err != nil {
+		return facts, fmt.Errorf("send the source: %w", err)
+	}
+	reply, err := conn.ReadFrame()
+	if err != nil {
+		return facts, fmt.Errorf("read the facts: %w", err)
+	}
+	if reply.Kind != bridge.Facts {
+		return facts, fmt.Errorf("read the facts: %w: frame of kind %d", bridge.ErrProtocol, reply.Kind)
+	}
+	if err := json.Unmarshal(reply.Head, &facts); err != nil {
+		return facts, fmt.Errorf("read the facts: %w", err)
+	}
+	return facts, nil
+}
+
+// authorize asks the door for a permit for exactly this run.
+func (e *Engine) authorize(op *operation, perms []policy.Permission) (authz.Permit, error) {
+	return e.c.Door.Authorize(op.ctx, authz.Action{
+		Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: op.gear,
+		Moment: authz.BeforeRun, Code: op.code, Subject: op.subjectOf(perms), Asks: perms,
+	})
+}
+
+// arm brings the run's limits and files into the child.
+func (e *Engine) arm(op *operation, child sandbox.Child) error {
+	err := child.Arm(op.ctx, sandbox.Arm{
+		Limits: op.limits, Environment: op.gear.Env(), Files: op.request.Files,
+		NoFork: !op.gear.Forks(), NoExec: op.gear.Programs() == nil,
+	})
+	if err != nil {
+		return fmt.Errorf("arm the sandbox: %w", err)
+	}
+	return nil
+}
+
+// start uses the permit up and records that user code is about to run.
+func (e *Engine) start(op *operation, permit authz.Permit, perms []policy.Permission) error {
+	if !permit.Use(op.subjectOf(perms)) {
+		return errors.New("the permit does not cover this run")
+	}
+	ev := op.event(e.c.Clock.Now(), audit.Started)
+	err := e.c.Journal.Commit(op.ctx, op.id, op.state, execution.StateRunning, execution.Change{}, ev)
+	if err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	op.state = execution.StateRunning
+	return nil
+}
+
+// run sends the program off and follows it to its end: the result is read or a
+// limit is met, the tree is killed, the streams are drained, and then the
+// kernel's word is taken.
+func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, error) {
+	streams := drain(op, child)
+	began := e.c.Clock.Now()
+	stop := e.c.Clock.AfterFunc(op.limits.Timeout, func() { child.Kill(sandbox.CauseTimeout) })
+	head, claimErr := converse(op, child)
+	stop()
+	op.usage.Wall = e.c.Clock.Now().Sub(began)
+	if head != nil {
+		child.Kill(sandbox.CauseFinished)
+	} else if errors.Is(claimErr, bridge.ErrProtocol) {
+		child.Kill(sandbox.CauseProtocol)
+	}
+	// Whatever ended it, the tree is being killed or is gone: this is bounded
+	// by the backend, and the answer must not be lost to a caller who left.
+	ended, err := child.Wait(context.WithoutCancel(op.ctx))
+	streams.Wait()
+	if err != nil {
+		return execution.Result{}, fmt.Errorf("end the sandbox: %w", err)
+	}
+	wall := op.usage.Wall
+	op.usage = ended.Usage
+	op.usage.Wall = wall
+	return op.outcome(ended, head), nil
+}
+
+// drain takes in both streams until they end and feeds stdin.
+func drain(op *operation, child sandbox.Child) *sync.WaitGroup {
+	var wg sync.WaitGroup
+	budget := capture.NewBudget(op.limits.OutputProduced, func() { child.Kill(sandbox.CauseOutput) })
+	for _, s := range []struct {
+		r io.Reader
+		s *capture.Stream
+	}{{child.Stdout(), op.stdout}, {child.Stderr(), op.stderr}} {
+		wg.Go(func() {
+			if err := capture.Drain(s.r, s.s, budget); err != nil {
+				child.Kill(sandbox.CauseAbandoned)
+			}
+		})
+	}
+	wg.Go(func() {
+		// A program need not read its input: a broken pipe is no failure.
+		in := child.Stdin()
+		_, _ = in.Write(op.request.Stdin)
+		_ = in.Close()
+	})
+	return &wg
+}
+
+// converse sends the run frame and reads to the result. No result and no error
+// means that the program's process ended without one.
+func converse(op *operation, child sandbox.Child) (*bridge.ResultHead, error) {
+	conn := child.Bridge()
+	f, err := bridge.NewFrame(bridge.Run, 2, bridge.RunHead{Variables: op.request.Variables}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.WriteFrame(f); err != nil {
+		return nil, err
+	}
+	reply, err := conn.ReadFrame()
+	if err != nil {
+		return nil, err
+	}
+	var head bridge.ResultHead
+	if reply.Kind != bridge.Result {
+		return nil, fmt.Errorf("%w: frame of kind %d instead of the result", bridge.ErrProtocol, reply.Kind)
+	}
+	if err := json.Unmarshal(reply.Head, &head); err != nil {
+		return nil, fmt.Errorf("%w: %w", bridge.ErrProtocol, err)
+	}
+	return &head, nil
+}

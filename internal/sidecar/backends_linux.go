@@ -1,0 +1,31 @@
+//go:build amd64 || arm64
+
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/host"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux"
+)
+
+type resolver = func(context.Context, execution.Digest) (sandbox.Interpreter, error)
+
+// Reexec takes over when this process was started as a part of a sandbox, and
+// then never returns. It is the first thing that main does.
+func Reexec() { linux.MaybeInit() }
+
+// backends are those of this platform: the one that isolates and the one that
+// does not.
+func backends(name string, r resolver, l *slog.Logger) (boxed, bare sandbox.Backend, err error) {
+	switch name {
+	case "", "linux":
+	default:
+		return nil, nil, fmt.Errorf("there is no backend %q on this platform: use linux", name)
+	}
+	return linux.New(linux.Config{Interpreters: r, Logger: l}), host.New(host.Config{Interpreters: r}), nil
+}

@@ -1,0 +1,107 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/gearbox-mcp/gearbox/internal/cpython"
+	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// Diagnosis is what the doctor found.
+type Diagnosis struct {
+	// Isolation is the level that runs would have, empty when nothing would run.
+	Isolation execution.Level `json:"isolation"`
+	Backend   string          `json:"backend"`
+	Python    DiagnosedPython `json:"python"`
+	Checks    []sandbox.Check `json:"checks"`
+	// Healthy is true when an execution would work.
+	Healthy bool `json:"-"`
+}
+
+// DiagnosedPython is the interpreter in use.
+type DiagnosedPython struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
+}
+
+// Repair replaces the embedded interpreter by a fresh copy.
+func Repair(ctx context.Context, o Options, l *slog.Logger, progress func(string)) error {
+	if o.Python != "" {
+		return errors.New("only the embedded interpreter can be repaired, and --python names another")
+	}
+	dir, err := o.dataDir()
+	if err != nil {
+		return err
+	}
+	i, err := cpython.Repair(ctx, cpython.Config{Dir: dir, Logger: l, Progress: progress})
+	i.Release()
+	return err
+}
+
+// Diagnose finds out what this machine can do by doing it, reading every file of
+// the interpreter on the way.
+func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
+	var d Diagnosis
+	p := s.places
+	python, err := p.current(ctx)
+	d.Python = DiagnosedPython{Path: python.Executable, Version: python.Version}
+	d.add("interpreter", err, python.Executable, hint(err))
+	if err != nil {
+		return d
+	}
+	if python.Embedded {
+		r, err := cpython.Verify(ctx, p.dataDir)
+		if err == nil {
+			err = r.Err()
+		}
+		d.add("interpreter contents", err, fmt.Sprintf("%d files as they were unpacked", r.Files), hint(err))
+	}
+	if p.backend == nil {
+		_, err := p.isolated(ctx, engine.Place{})
+		d.add("platform", err, "", "")
+		return d
+	}
+	report := p.probe()
+	d.Checks = append(d.Checks, report.Checks...)
+	d.Backend, d.Isolation = report.Backend, report.Level
+	if report.Available() && !report.Level.AtLeast(p.least) {
+		d.add("minimum isolation", fmt.Errorf("%s is below the minimum of %s", report.Level, p.least), "", "start with --minimum-isolation "+string(report.Level))
+	}
+	d.Healthy = report.Available() && !d.failed()
+	return d
+}
+
+func (d *Diagnosis) add(name string, err error, detail, hint string) {
+	c := sandbox.Check{Name: name, OK: err == nil, Detail: detail}
+	if err != nil {
+		c.Detail, c.Hint = err.Error(), hint
+	}
+	d.Checks = append(d.Checks, c)
+}
+
+func (d *Diagnosis) failed() bool {
+	for _, c := range d.Checks {
+		if !c.OK {
+			return true
+		}
+	}
+	return false
+}
+
+// hint is the mend that an error carries, if it carries one.
+func hint(err error) string {
+	var tampered *cpython.TamperedError
+	var directory *cpython.DirectoryError
+	switch {
+	case errors.As(err, &tampered):
+		return tampered.Hint
+	case errors.As(err, &directory):
+		return directory.Hint
+	}
+	return ""
+}

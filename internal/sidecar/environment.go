@@ -1,0 +1,76 @@
+package sidecar
+
+import (
+	"context"
+	"strings"
+
+	"github.com/gearbox-mcp/gearbox/internal/cpython"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+)
+
+// environment answers what code would find.
+type environment struct {
+	places *places
+	gear   gear.Frozen
+}
+
+var _ mcpserver.Environment = (*environment)(nil)
+
+// Info implements [mcpserver.Environment].
+func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
+	info := mcpserver.Info{
+		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: e.gear.Languages(),
+		WorkDir: "/workspace", Limits: e.gear.Limits(),
+	}
+	place, err := e.places.Place(ctx, e.gear, execution.Python)
+	if err != nil {
+		info.Warnings = []string{err.Error()}
+		return info, nil
+	}
+	info.Isolation, info.Backend, info.Warnings = place.Isolation, place.Backend, place.Warnings
+	python, err := e.places.current(ctx)
+	if err != nil {
+		return info, nil // Place has said why
+	}
+	info.Python = python.Version
+	list, err := cpython.Packages(ctx, python)
+	if err != nil {
+		return info, err
+	}
+	info.Packages = len(list)
+	return info, nil
+}
+
+// Packages implements [mcpserver.Environment].
+func (e *environment) Packages(ctx context.Context, query string) (mcpserver.PackageList, error) {
+	python, err := e.places.current(ctx)
+	if err != nil {
+		return mcpserver.PackageList{}, e.places.noPython(err)
+	}
+	list, err := cpython.Packages(ctx, python)
+	if err != nil {
+		return mcpserver.PackageList{}, err
+	}
+	out := mcpserver.PackageList{Python: python.Version, Packages: []mcpserver.Package{}}
+	for _, p := range list {
+		if matches(p, query) {
+			out.Packages = append(out.Packages, mcpserver.Package{Name: p.Name, Version: p.Version, ImportNames: p.ImportNames})
+		}
+	}
+	return out, nil
+}
+
+func matches(p cpython.Package, query string) bool {
+	query = strings.ToLower(strings.TrimSpace(query))
+	for _, name := range append([]string{p.Name}, p.ImportNames...) {
+		if strings.Contains(strings.ToLower(name), query) {
+			return true
+		}
+	}
+	return false
+}
+
+// GearText implements [mcpserver.Environment].
+func (e *environment) GearText(context.Context) (string, error) { return e.gear.Show() }

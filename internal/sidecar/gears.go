@@ -1,0 +1,89 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+)
+
+// gears holds what the operator chose at start.
+type gears struct {
+	registry *gear.Registry
+	server   gear.Gear
+	overlays gear.Overlays
+}
+
+func openGears(o Options, dataDir string) (*gears, error) {
+	dir, err := makeDir(dataDir, "gears")
+	if err != nil {
+		return nil, err
+	}
+	g := &gears{registry: gear.OpenRegistry(dir)}
+	if name := o.gear(); isFile(name) {
+		g.server, err = g.registry.LoadFile(name)
+	} else {
+		g.server, err = g.registry.Get(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if g.overlays, err = overlays(o, dataDir); err != nil {
+		return nil, err
+	}
+	frozen, err := g.Freeze("")
+	if err != nil {
+		return nil, err
+	}
+	return g, checkTrust(o, frozen)
+}
+
+func isFile(name string) bool {
+	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// overlays are the operator's rules file and the rules of this start together.
+func overlays(o Options, dataDir string) (gear.Overlays, error) {
+	file, err := gear.LoadOverlays(filepath.Join(dataDir, "rules.yaml"))
+	if err != nil {
+		return gear.Overlays{}, err
+	}
+	flags, err := gear.ParseOverlays(o.Allow, o.Ask, o.Deny)
+	if err != nil {
+		return gear.Overlays{}, err
+	}
+	return file.With(flags), nil
+}
+
+// checkTrust refuses a gear without isolation unless the operator said so in
+// so many words.
+func checkTrust(o Options, g gear.Frozen) error {
+	switch {
+	case g.Isolation() != gear.None:
+		return nil
+	case !o.AllowFullTrust:
+		return fmt.Errorf("the gear %s runs code without any isolation, with your own rights: start with --allow-full-trust if that is what you want", g.Name())
+	case os.Geteuid() == 0 && !o.AllowFullTrustAsRoot:
+		return errors.New("without isolation and as root, code could do anything to this machine: start as another user, or add --allow-full-trust-as-root")
+	}
+	return nil
+}
+
+// Freeze implements [engine.Gears].
+func (g *gears) Freeze(name string) (gear.Frozen, error) {
+	if name == "" {
+		return gear.Freeze(g.server, nil, nil, g.overlays)
+	}
+	call, err := g.registry.Get(name)
+	if err == nil {
+		var f gear.Frozen
+		if f, err = gear.Freeze(g.server, &call, nil, g.overlays); err == nil {
+			return f, nil
+		}
+	}
+	return gear.Frozen{}, &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: "gear", Message: err.Error()}
+}

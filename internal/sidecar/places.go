@@ -1,0 +1,256 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/gearbox-mcp/gearbox/internal/cpython"
+	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/pool"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+)
+
+// places knows where runs take place: the interpreter, the backend for sandboxed
+// gears and the one for gears without isolation. They are prepared beside the
+// start; whoever needs one waits for it.
+type places struct {
+	options Options
+	dataDir string
+	least   execution.Level
+	log     *slog.Logger
+	say     func(string)
+
+	backend sandbox.Backend // nil where the platform has no sandbox
+	boxed   *pool.Pool      // over backend
+	bare    *pool.Pool      // for gears without isolation
+	probe   func() sandbox.Report
+
+	found  chan struct{} // closed once python and pyErr are set
+	python cpython.Installation
+	pyErr  error
+
+	stop    context.CancelFunc
+	working sync.WaitGroup
+
+	mu       sync.Mutex // guards replaced
+	replaced *cpython.Installation
+}
+
+var _ engine.Places = (*places)(nil)
+
+func newPlaces(ctx context.Context, o Options, dataDir string, l *slog.Logger, say func(string)) (*places, error) {
+	least, err := o.minimumIsolation()
+	if err != nil {
+		return nil, err
+	}
+	if say == nil {
+		say = func(string) {}
+	}
+	p := &places{options: o, dataDir: dataDir, least: least, log: l, say: say, found: make(chan struct{})}
+	var bare sandbox.Backend
+	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
+		return nil, err
+	}
+	if bare != nil {
+		p.bare = pool.New(bare)
+	}
+	// Preparing belongs to the sidecar, not to the call that opened it.
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if p.backend != nil {
+		p.boxed = pool.New(p.backend)
+		p.probe = sync.OnceValue(func() sandbox.Report { return p.backend.Probe(ctx) })
+	}
+	p.working.Go(func() { p.prepare(ctx) })
+	return p, nil
+}
+
+// prepare finds the interpreter, and then makes it faster.
+func (p *places) prepare(ctx context.Context) {
+	p.python, p.pyErr = p.ensure(ctx)
+	close(p.found)
+	switch {
+	case p.pyErr != nil:
+		p.log.Error("no interpreter", "error", p.pyErr)
+	case p.python.Embedded && !p.python.Compiled:
+		p.compile(ctx)
+	}
+}
+
+func (p *places) ensure(ctx context.Context) (cpython.Installation, error) {
+	if p.options.Python != "" {
+		return cpython.FromPath(ctx, p.options.Python)
+	}
+	return cpython.Ensure(ctx, p.config())
+}
+
+func (p *places) config() cpython.Config {
+	return cpython.Config{Dir: p.dataDir, Progress: p.say, Logger: p.log}
+}
+
+// compile byte-compiles a fresh interpreter beside the first answers. Sources
+// opened later use the compiled tree; those in use go on with the plain one.
+func (p *places) compile(ctx context.Context) {
+	compiled, err := cpython.Compile(ctx, p.config())
+	if err != nil {
+		if ctx.Err() == nil {
+			p.log.Warn("the interpreter could not be byte-compiled; it works, more slowly", "error", err)
+		}
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replaced = &compiled
+}
+
+// current is the interpreter for sources opened now.
+func (p *places) current(ctx context.Context) (cpython.Installation, error) {
+	select {
+	case <-p.found:
+	case <-ctx.Done():
+		return cpython.Installation{}, ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.replaced != nil {
+		return *p.replaced, p.pyErr
+	}
+	return p.python, p.pyErr
+}
+
+// interpreter resolves a template's digest for a backend. The zero digest is
+// whichever there is.
+func (p *places) interpreter(ctx context.Context, d execution.Digest) (sandbox.Interpreter, error) {
+	now, err := p.current(ctx)
+	if err != nil {
+		return sandbox.Interpreter{}, err
+	}
+	for _, i := range []cpython.Installation{now, p.python} {
+		if i.Digest == d || d.IsZero() {
+			return sandbox.Interpreter{
+				Digest: i.Digest, Version: i.Version, Embedded: i.Embedded, Executable: i.Executable,
+				Root: i.Root, Mounts: i.Mounts, Path: i.Path,
+			}, nil
+		}
+	}
+	return sandbox.Interpreter{}, fmt.Errorf("there is no interpreter %s", d)
+}
+
+// Place implements [engine.Places].
+func (p *places) Place(ctx context.Context, g gear.Frozen, l execution.Language) (engine.Place, error) {
+	if l != execution.Python {
+		return engine.Place{}, unavailable(fmt.Sprintf("this version does not run %s yet: send Python", l), "language")
+	}
+	python, err := p.current(ctx)
+	if err != nil {
+		return engine.Place{}, p.noPython(err)
+	}
+	place := engine.Place{Interpreter: python.Content, Template: sandbox.Template{
+		Interpreter: python.Digest, Language: l, Shape: shape(g),
+	}}
+	if g.Isolation() == gear.None {
+		return p.unisolated(place)
+	}
+	return p.isolated(ctx, place)
+}
+
+func (p *places) unisolated(place engine.Place) (engine.Place, error) {
+	if p.bare == nil {
+		return engine.Place{}, unavailable("running without isolation is not supported on "+runtime.GOOS, "")
+	}
+	place.Children, place.Backend, place.Isolation = p.bare, "host", execution.LevelNone
+	place.Warnings = []string{"This ran without isolation, with the rights of the server: it could have done whatever the operator can, approvals and records included."}
+	return place, nil
+}
+
+// isolated refuses to run anything behind a weaker wall than was asked for.
+func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place, error) {
+	if p.boxed == nil {
+		return engine.Place{}, unavailable(fmt.Sprintf("this version has no sandbox for %s on %s. Run Gearbox on Linux (a virtual machine or WSL will do) and connect to it from here", runtime.GOOS, runtime.GOARCH), "")
+	}
+	level, err := p.boxed.Level(ctx, place.Template)
+	switch {
+	case ctx.Err() != nil:
+		return engine.Place{}, ctx.Err()
+	case err != nil:
+		p.log.Error("the sandbox could not be prepared", "error", err)
+		return engine.Place{}, unavailable("no sandbox can be built here: "+p.failure(err)+". `gearbox doctor` says more", "")
+	case !level.AtLeast(p.least):
+		return engine.Place{}, unavailable(fmt.Sprintf("this machine isolates at level %s, below the minimum of %s: %s. Change that, or start with --minimum-isolation %s",
+			level, p.least, p.failure(nil), level), "")
+	}
+	place.Children, place.Backend, place.Isolation = p.boxed, p.backend.Name(), level
+	return place, nil
+}
+
+// failure says what keeps this machine from the strongest level, as a probe finds
+// it; when it finds nothing, the error that led to it is all there is.
+func (p *places) failure(err error) string {
+	for _, c := range p.probe().Checks {
+		if !c.OK {
+			return strings.TrimSuffix(strings.TrimSpace(c.Name+": "+c.Detail+". "+c.Hint), ".")
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "the reason is not known"
+}
+
+func (p *places) noPython(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return unavailable("there is no usable Python interpreter: "+err.Error(), "")
+}
+
+func unavailable(message, field string) error {
+	return &execution.RejectedError{Code: execution.CodeUnavailable, Field: field, Message: message}
+}
+
+// shape is the ceiling of a gear: what any run under it may need.
+func shape(g gear.Frozen) sandbox.Shape {
+	l := g.Limits()
+	return sandbox.Shape{
+		Programs: strings.Join(g.Programs(), ","),
+		Memory:   l.Memory, Processes: l.Processes, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
+	}
+}
+
+// warm opens the source that the first call will need, beside the start.
+func (p *places) warm(ctx context.Context, g gear.Frozen) {
+	if !g.Enabled() || g.Isolation() == gear.None {
+		return // nothing will run, or in a process of its own each time
+	}
+	ctx = context.WithoutCancel(ctx)
+	p.working.Go(func() {
+		if _, err := p.Place(ctx, g, execution.Python); err != nil {
+			p.log.Warn("executions will be refused", "error", err)
+		}
+	})
+}
+
+func (p *places) close() error {
+	if !p.options.FinishPreparing {
+		p.stop()
+	}
+	p.working.Wait()
+	p.stop()
+	var errs []error
+	for _, pl := range []*pool.Pool{p.boxed, p.bare} {
+		if pl != nil {
+			errs = append(errs, pl.Close())
+		}
+	}
+	p.python.Release()
+	if p.replaced != nil {
+		p.replaced.Release()
+	}
+	return errors.Join(errs...)
+}

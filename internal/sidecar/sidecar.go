@@ -1,0 +1,148 @@
+// Package sidecar puts the parts together. It is the only room that knows every
+// concrete type: which backends this platform has, which store keeps the
+// records, where the interpreter comes from.
+//
+// Nothing is decided here about a program. What belongs here is configuration,
+// start, stop, and the report of the doctor.
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gearbox-mcp/gearbox/internal/authz"
+	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+)
+
+// Sidecar is one running Gearbox. Close ends it.
+type Sidecar struct {
+	engine      *engine.Engine
+	server      *mcpserver.Server
+	gears       *gears
+	places      *places
+	environment *environment
+	lease       *lease
+	closeOnce   sync.Once
+	closeErr    error
+}
+
+// Open checks the options and starts preparing the interpreter and the sandbox
+// beside the caller. It returns at once, so that a client is answered whatever
+// is still being prepared; a run waits for what it needs.
+//
+// progress is told what takes long; nil for silence.
+func Open(ctx context.Context, o Options, version string, l *slog.Logger, progress func(string)) (*Sidecar, error) {
+	dir, err := o.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	g, err := openGears(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := takeLease(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sidecar{gears: g, lease: lease}
+	if err := s.assemble(ctx, o, dir, version, l, progress); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, l *slog.Logger, progress func(string)) error {
+	var err error
+	if s.places, err = newPlaces(ctx, o, dir, l, progress); err != nil {
+		return err
+	}
+	journal := store.NewMemory(telemetry.AuditLog(l))
+	door, err := authz.New(authz.Config{
+		Recorder: journal, Approver: authz.NoApprover{}, Mechanisms: mechanisms, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.engine, err = engine.New(engine.Config{
+		Journal: journal, Gears: s.gears, Places: s.places, Door: door, Exists: exists, Clock: systemClock{}, Logger: l,
+	})
+	if err != nil {
+		return err
+	}
+	base, err := s.gears.Freeze("")
+	if err != nil {
+		return err
+	}
+	s.places.warm(ctx, base)
+	s.environment = &environment{places: s.places, gear: base}
+	s.server, err = mcpserver.New(mcpserver.Config{
+		Engine: s.engine, Environment: s.environment, Logger: l, Version: version, Compat: o.Compat,
+	})
+	return err
+}
+
+// Serve answers one MCP client over the transport until it goes away or ctx ends.
+func (s *Sidecar) Serve(ctx context.Context, t mcp.Transport) error { return s.server.Serve(ctx, t) }
+
+// Engine runs executions.
+func (s *Sidecar) Engine() *engine.Engine { return s.engine }
+
+// Environment tells what code would find.
+func (s *Sidecar) Environment() mcpserver.Environment { return s.environment }
+
+// Gears lists the gears of the data directory and the built-in ones.
+func (s *Sidecar) Gears() *gear.Registry { return s.gears.registry }
+
+// Freeze resolves a gear as a run would have it: the server's own for an empty
+// name, otherwise the stricter decision of both.
+func (s *Sidecar) Freeze(name string) (gear.Frozen, error) { return s.gears.Freeze(name) }
+
+// Close ends every run and every process that was started, and lets go of the
+// data directory. It may be repeated.
+func (s *Sidecar) Close() error {
+	s.closeOnce.Do(func() {
+		if s.engine != nil {
+			s.engine.Close()
+		}
+		var errs []error
+		if s.places != nil {
+			errs = append(errs, s.places.close())
+		}
+		errs = append(errs, s.lease.release())
+		s.closeErr = errors.Join(errs...)
+	})
+	return s.closeErr
+}
+
+// exists answers for a path as the operator would see it.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+
+// makeDir makes a private directory below the data directory.
+func makeDir(dir, name string) (string, error) {
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", fmt.Errorf("data directory: %w", err)
+	}
+	return path, nil
+}
