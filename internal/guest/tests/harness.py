@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from gearbox_guest import bridge
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(bridge.__file__)))
+_CACHE = tempfile.TemporaryDirectory()  # byte code of the guest, so that each child starts faster
 
 _ENTRY = """
 import json, resource, sys

@@ -90,7 +90,21 @@ class Names(Check):
         self.says("class A:\n    def run(self, name): return getattr(self, 'do_' + name)(1)")
         self.says("for name in ['a', 'b']:\n    getattr(thing, name)")
         self.says("for k, v in options.items():\n    setattr(thing, k, v)")
-        self.says("getattr(thing, name.lower()); getattr(thing, f'{kind}_handler')")
+        self.says(
+            "getattr(thing, name.lower()); getattr(thing, f'{kind}_handler'); getattr(thing, '_get_' + kind)"
+        )
+        self.says("getattr(thing, '%s_open' % kind); getattr(thing, '{}_open'.format(kind))")
+
+    def test_names_that_are_put_together_are_an_alarm(self) -> None:
+        for name in (
+            "'_' + rest",
+            "'%s__' % kind",
+            "f'{a}{b}'",
+            "chr(n) + rest",
+            "''.join(parts)",
+            "data.decode()",
+        ):
+            self.says(f"getattr(thing, {name})", "unsafe(dynamic_attribute)")
 
     def test_attributes_of_modules_are_not_chosen_by_variables(self) -> None:
         self.says("import json\ngetattr(json, name)", "unsafe(dynamic_attribute)")
