@@ -24,6 +24,8 @@ type Config struct {
 	Version     string
 	// Principal is in whose name the calls are made; empty means [execution.Local].
 	Principal execution.Principal
+	// Languages are those that execute says it runs; empty means Python alone.
+	Languages []execution.Language
 	// Compat names the profiles whose tools are added, see [Profiles].
 	Compat []string
 }
@@ -38,7 +40,7 @@ type Server struct {
 	mcp         *mcp.Server
 }
 
-const instructions = `Gearbox runs Python and bash in a sandbox. Send code with execute: the last expression's value is returned, as in a notebook, and every call starts from a fresh interpreter in an empty /workspace.
+const instructions = `Gearbox runs code in a sandbox. Send it with execute: the last expression's value is returned, as in a notebook, and every call starts from a fresh interpreter in an empty /workspace.
 A refusal names the line, what was refused and what to change. When an answer says "running", call get_operation with its operation_id.`
 
 // New makes a Server. The error names what is wrong with the configuration.
@@ -50,7 +52,7 @@ func New(c Config) (*Server, error) {
 	if s.principal == "" {
 		s.principal = execution.Local
 	}
-	tools := s.tools()
+	tools := s.tools(c.Languages)
 	for _, name := range c.Compat {
 		p, err := profile(name)
 		if err != nil {
@@ -81,8 +83,12 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
+// Transport carries one session, see [Stdio]. The name spares those who only
+// pass it on the import of the SDK.
+type Transport = mcp.Transport
+
 // Serve answers one client until it goes away or ctx ends; neither is an error.
-func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
+func (s *Server) Serve(ctx context.Context, t Transport) error {
 	err := s.mcp.Run(ctx, t)
 	if err == nil || ctx.Err() != nil {
 		return nil

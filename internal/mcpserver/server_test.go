@@ -372,3 +372,24 @@ func structured(t testing.TB, r *mcp.CallToolResult) execution.Result {
 	}
 	return a
 }
+
+// BenchmarkEdge is what a call costs here: reading, decoding, answering, without any run.
+func BenchmarkEdge(b *testing.B) {
+	s, _ := newServer(b, Config{Engine: instantEngine{}})
+	w := dial(b, s)
+	w.initialize("2025-11-25")
+	b.ReportAllocs()
+	for b.Loop() {
+		w.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute","arguments":{"code":"print(1)"}}}`)
+		w.receive()
+	}
+}
+
+// instantEngine has answered before it was asked.
+type instantEngine struct{ Engine }
+
+func (instantEngine) Submit(context.Context, execution.Request) (execution.ID, error) { return "op_1", nil }
+
+func (instantEngine) Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error) {
+	return execution.Result{Status: execution.StatusOK, OperationID: "op_1", Stdout: "1\n"}, nil
+}

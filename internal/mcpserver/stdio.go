@@ -23,7 +23,7 @@ const maxLine = 80 << 20
 const noBatches = "2025-06-18"
 
 // Stdio is the transport over the standard input and output of this process.
-func Stdio() mcp.Transport { return &lines{in: os.Stdin, out: os.Stdout, maxLine: maxLine} }
+func Stdio() Transport { return &lines{in: os.Stdin, out: os.Stdout, maxLine: maxLine} }
 
 // lines is the SDK's transport of one message a line, made robust in two ways.
 // The SDK ends the session at the first line that is no message: here that line

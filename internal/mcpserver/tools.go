@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -14,30 +15,34 @@ import (
 var streams = [...]string{"stdout", "stderr"}
 
 // tools are the default tools, in the order in which they are listed.
-func (s *Server) tools() []tool {
+func (s *Server) tools(languages []execution.Language) []tool {
 	return []tool{
-		{executeTool(), s.execute},
+		{executeTool(languages), s.execute},
 		{getOperationTool(), s.getOperation},
 		{cancelOperationTool(), s.cancelOperation},
 		{listPackagesTool(), s.listPackages},
 	}
 }
 
-func executeTool() *mcp.Tool {
+func executeTool(languages []execution.Language) *mcp.Tool {
 	limits := execution.DefaultLimits()
+	what, which := "Run Python", "python"
+	if slices.Contains(languages, execution.Bash) {
+		what, which = "Run Python or bash", "python or bash"
+	}
 	return &mcp.Tool{
 		Name: "execute",
-		Description: "Run Python (or bash) in a sandbox and get its output. As in a notebook, the value of the last expression is returned " +
-			"and top-level await works. Every call starts fresh: nothing is kept from earlier calls. The working directory is /workspace. " +
+		Description: what + " in a sandbox and get its output. As in a notebook, the value of the last Python expression is " +
+			"returned and top-level await works. Every call starts fresh: nothing is kept from earlier calls. The working directory is /workspace. " +
 			"Code that needs more than the operator permits is refused before it runs, with the line and what to change.",
 		Annotations: runs("Run code"),
 		InputSchema: object([]property{
 			{"code", &jsonschema.Schema{Type: "string", Description: "The source to run."}},
-			{"language", &jsonschema.Schema{Type: "string", Description: "python or bash.", Default: json.RawMessage(`"python"`)}},
+			{"language", &jsonschema.Schema{Type: "string", Description: which, Default: json.RawMessage(`"python"`)}},
 			{"timeout_seconds", number("End the run after so many seconds; the gear sets the default and the most.", 0, limits.MaxTimeout.Seconds())},
 			waitProperty(),
 			{"stdin", &jsonschema.Schema{Type: "string", Description: "Text on the standard input."}},
-			{"variables", &jsonschema.Schema{Type: "object", Description: "JSON values that become Python globals, or environment strings in bash."}},
+			{"variables", &jsonschema.Schema{Type: "object", Description: "JSON values that become Python globals."}},
 			{"files", filesSchema()},
 			{"gear", &jsonschema.Schema{Type: "string", Description: "Run under this gear too: the stricter of it and the server's holds."}},
 		}, "code"),

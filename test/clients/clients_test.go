@@ -35,7 +35,7 @@ type gearbox struct{ binary, data string }
 func build(t *testing.T) gearbox {
 	t.Helper()
 	g := gearbox{binary: filepath.Join(t.TempDir(), "gearbox"), data: t.TempDir()}
-	run(t, exec.Command("go", "build", "-o", g.binary, "../../cmd/gearbox"))
+	run(t, command(t, "go", "build", "-o", g.binary, "../../cmd/gearbox"))
 	first := command(t, g.binary, "exec", "--data-dir", g.data, "-c", "1")
 	if out, err := first.CombinedOutput(); err != nil {
 		if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == unavailable && strings.Contains(string(out), "UNAVAILABLE") {
