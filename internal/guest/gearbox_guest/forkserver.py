@@ -24,6 +24,7 @@ import select
 import signal
 import socket
 import sys
+import traceback
 from typing import Any, NoReturn
 
 if __name__ == "__main__":
@@ -57,12 +58,20 @@ _WARM_ROUNDS = 20
 class Child:
     """A reaper and a cell, until both are dead."""
 
-    def __init__(self, number: int, reaper: int) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.reaper = reaper
+        self.reaper = 0
         self.cell = 0
         self.alive = 2
         self.account: dict[str, Any] = {}
+
+    def destroy(self) -> None:
+        """End what was forked so far. The reaper ends only after the cell was waited for."""
+        pids = [pid for pid in (self.cell, self.reaper) if pid]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            os.waitpid(pid, 0)
 
 
 class Server:
@@ -110,38 +119,40 @@ class Server:
         # A second unshare in a row is refused: first back to the own namespace.
         kernel.setns(self._namespace, kernel.CLONE_NEWPID)
         kernel.unshare(kernel.CLONE_NEWPID)
-        reaper, sealed = self._fork_reaper()
-        child = Child(request["id"], reaper)
+        child = Child(request["id"])
         try:
-            child.cell = os.fork()
-            if child.cell == 0:
-                _run_cell(self._plan, descriptors, self._site_path, bool(request["warm"]))
-            # The reaper closes its end when it is sealed, meanwhile on another core.
-            os.read(sealed, 1)
+            self._fork(child, descriptors, bool(request["warm"]))
+            self._watch(child)
         except OSError:
-            os.kill(reaper, signal.SIGKILL)
-            os.waitpid(reaper, 0)
+            child.destroy()
             raise
-        finally:
-            os.close(sealed)
-        self._watch(child)
 
-    def _fork_reaper(self) -> tuple[int, int]:
-        """Fork it; the descriptor ends when it is sealed."""
+    def _fork(self, child: Child, descriptors: list[int], warm: bool) -> None:
+        """Fork both and wait until the reaper is sealed, which it says by closing its end of a pipe."""
         sealed, ready = os.pipe()
         try:
-            pid = os.fork()
-            if pid == 0:
+            child.reaper = os.fork()
+            if child.reaper == 0:
                 _run_reaper(self._plan, ready)
+            child.cell = os.fork()
+            if child.cell == 0:
+                _run_cell(self._plan, descriptors, self._site_path, warm)
         except OSError:
             os.close(sealed)
             raise
         finally:
             os.close(ready)
-        return pid, sealed
+        # The reaper was busy with it on another core meanwhile.
+        os.read(sealed, 1)
+        os.close(sealed)
 
     def _watch(self, child: Child) -> None:
-        reaper, cell = kernel.pidfd_open(child.reaper), kernel.pidfd_open(child.cell)
+        reaper = kernel.pidfd_open(child.reaper)
+        try:
+            cell = kernel.pidfd_open(child.cell)
+        except OSError:
+            os.close(reaper)
+            raise
         for descriptor, pid in ((reaper, child.reaper), (cell, child.cell)):
             self._watched[descriptor] = (child, pid)
             self._poll.register(descriptor, select.POLLIN)
@@ -186,10 +197,16 @@ def _run_cell(plan: seal.Plan, descriptors: list[int], site_path: list[str], war
         if warm:
             loop.warm(1)
         loop.serve(
-            seal.BRIDGE, seal.BRIDGE, lambda restrictions: seal.narrow(plan, restrictions), seal.WORKSPACE, site_path
+            seal.BRIDGE,
+            seal.BRIDGE,
+            lambda restrictions: seal.narrow(plan, restrictions),
+            seal.WORKSPACE,
+            site_path,
         )
     except seal.StepError as error:
         os.write(2, f"gearbox seal: {error}\n".encode())
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
     finally:
         os._exit(_EXIT_UNSEALED)
 

@@ -101,7 +101,9 @@ def pidfd_open(pid: int) -> int:
 
 def close_from(first: int) -> None:
     """Close every descriptor from first on."""
-    _syscall(_SYS_CLOSE_RANGE, "close_range", ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0))
+    _syscall(
+        _SYS_CLOSE_RANGE, "close_range", ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0)
+    )
 
 
 def hide_from_debuggers() -> None:
@@ -137,7 +139,9 @@ def install_filter(program: bytes) -> None:
 
 def landlock_version() -> int:
     """The version of Landlock's interface; raises when the kernel has none in force."""
-    return _syscall(_SYS_LANDLOCK_CREATE_RULESET, "landlock version", None, ctypes.c_size_t(0), ctypes.c_uint(1))
+    return _syscall(
+        _SYS_LANDLOCK_CREATE_RULESET, "landlock version", None, ctypes.c_size_t(0), ctypes.c_uint(1)
+    )
 
 
 def landlock_ruleset(attributes: bytes) -> int:
@@ -153,7 +157,9 @@ def landlock_allow(ruleset: int, path: str, access: int) -> None:
         rule = struct.pack("=Qi", access, place)  # struct landlock_path_beneath_attr is packed
         buffer = ctypes.create_string_buffer(rule, len(rule))
         kind, flags = ctypes.c_int(1), ctypes.c_uint(0)
-        _syscall(_SYS_LANDLOCK_ADD_RULE, f"landlock rule for {path}", ctypes.c_int(ruleset), kind, buffer, flags)
+        _syscall(
+            _SYS_LANDLOCK_ADD_RULE, f"landlock rule for {path}", ctypes.c_int(ruleset), kind, buffer, flags
+        )
     finally:
         os.close(place)
 

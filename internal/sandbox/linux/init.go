@@ -201,6 +201,9 @@ func (m bind) attach(root string) error {
 	if err := makePoint(target, st.IsDir()); err != nil {
 		return err
 	}
+	if m.Unnamed && overlay(root, m.Source, target) == nil {
+		return nil
+	}
 	if err := unix.Mount(m.Source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("bind %s: %w", m.Source, err)
 	}
@@ -214,6 +217,27 @@ func (m bind) attach(root string) error {
 		return fmt.Errorf("make %s read-only: %w", m.Target, err)
 	}
 	return nil
+}
+
+// overlay shows a directory through a read-only overlay of itself and nothing. The
+// list of mounts names the source of a bind, but of an overlay only the options,
+// and these name a place that is gone when it is read. Where the kernel has no
+// overlay for user namespaces (before Linux 5.11) a bind shows the same files.
+func overlay(root, source, target string) (err error) {
+	lower, empty := filepath.Join(root, "lower"), filepath.Join(root, "empty")
+	for _, dir := range []string{lower, empty} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Remove(dir)) }()
+	}
+	if err := unix.Mount(source, lower, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	// Runs before the removal of its directory.
+	defer func() { err = errors.Join(err, unix.Unmount(lower, unix.MNT_DETACH)) }()
+	flags := uintptr(unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV)
+	return unix.Mount("overlay", target, "overlay", flags, "lowerdir="+lower+":"+empty)
 }
 
 // makePoint makes something to mount upon, unless a mount above shows it already.

@@ -44,6 +44,9 @@ type file struct {
 type bind struct {
 	Source, Target string
 	Device         bool
+	// Unnamed keeps Source, which may lie in somebody's home, out of the list of
+	// mounts that the sandbox can read.
+	Unnamed bool
 }
 
 // newPlan decides what the sandbox holds. Absence is the wall: a program that is
@@ -174,7 +177,7 @@ func (p *plan) addInterpreter(in sandbox.Interpreter) error {
 			return fmt.Errorf("interpreter %s is not below %s", in.Executable, in.Root)
 		}
 		p.Executable = path.Join(pythonRoot, rel)
-		p.Mounts = append(p.Mounts, bind{Source: in.Root, Target: pythonRoot})
+		p.Mounts = append(p.Mounts, bind{Source: in.Root, Target: pythonRoot, Unnamed: true})
 		return nil
 	}
 	p.Executable = in.Executable
