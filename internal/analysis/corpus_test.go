@@ -244,7 +244,7 @@ func indented(n int) string {
 func TestHostileSourcesAreNeverTakenForHarmless(t *testing.T) {
 	for name, source := range hostile() {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			heads, err := analyse(ctx, t, source)
 			if err != nil {

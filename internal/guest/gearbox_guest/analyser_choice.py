@@ -9,17 +9,23 @@ module or a literal: this is how special names are hidden from the other rules.
 from __future__ import annotations
 
 import ast
+import re
 
 from . import analyser_tables as tables
 from .analyser_names import Resolver
 from .analyser_scope import Binding, Scope
-from .analyser_spelling import plain_start
+from .analyser_spelling import plain_end, plain_start
 
 _MAX_DEPTH = 8
 _KEEPING = frozenset(
     {"lower", "upper", "strip", "replace", "get", "title", "pop", "group", "removeprefix", "removesuffix"}
 )
 """Methods whose text is as innocent as the text that they start from."""
+
+_LOOKUPS = frozenset({"getattr", "next", "str"})
+"""Functions that give what they were given, or what they found."""
+
+_PERCENT = re.compile(r"%[-#0-9.]*[a-zA-Z]|%\(\w*\)[a-z]")
 
 _LITERALS = (ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Lambda, ast.JoinedStr)
 
@@ -44,15 +50,28 @@ def innocent(resolver: Resolver, name: ast.expr, scope: Scope, depth: int = 0) -
     consts = resolver.consts(name, scope)
     if all(const.whole or plain_start(const.value) for const in consts):
         return True
-    if isinstance(name, (ast.JoinedStr, ast.BinOp)):
-        return _plain_end(resolver, name, scope)
-    if isinstance(name, ast.Call):
-        method = name.func
-        keeps = isinstance(method, ast.Attribute) and method.attr in _KEEPING
-        return (
-            keeps and isinstance(method, ast.Attribute) and _looked_up(resolver, method.value, scope, depth)
-        )
-    return _looked_up(resolver, name, scope, depth)
+    ends = _endings(resolver, name, scope)
+    if ends and all(plain_end(end) for end in ends):
+        return True
+    if not isinstance(name, ast.Call):
+        return _looked_up(resolver, name, scope, depth)
+    function = name.func
+    if isinstance(function, ast.Attribute) and function.attr in _KEEPING:
+        return _looked_up(resolver, function.value, scope, depth)
+    return isinstance(function, ast.Name) and function.id in _LOOKUPS
+
+
+def _endings(resolver: Resolver, name: ast.expr, scope: Scope) -> list[str]:
+    """How a text that is put together ends, as far as it is written out."""
+    if isinstance(name, ast.JoinedStr) and name.values:
+        return resolver.texts(name.values[-1], scope)
+    if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
+        return resolver.texts(name.right, scope)
+    if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Mod):
+        return [_PERCENT.split(text)[-1] for text in resolver.texts(name.left, scope)]
+    if isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "format":
+        return [text.rpartition("}")[2] for text in resolver.texts(name.func.value, scope)]
+    return []
 
 
 def _looked_up(resolver: Resolver, node: ast.expr, scope: Scope, depth: int) -> bool:
@@ -68,17 +87,6 @@ def _innocent_binding(resolver: Resolver, binding: Binding, depth: int) -> bool:
     if binding.how != "value" or binding.node is None:
         return True
     return innocent(resolver, binding.node, binding.scope, depth)
-
-
-def _plain_end(resolver: Resolver, node: ast.JoinedStr | ast.BinOp, scope: Scope) -> bool:
-    """A text that ends in a plain word is no special name, whatever it begins with."""
-    last = node.right if isinstance(node, ast.BinOp) else (node.values or [node])[-1]
-    texts = resolver.texts(last, scope)
-    return bool(texts) and all(_plain_word(text) for text in texts)
-
-
-def _plain_word(text: str) -> bool:
-    return bool(text) and not text.endswith("_") and not any(frame.endswith(text) for frame in tables.FRAMES)
 
 
 def own_class(resolver: Resolver, base: ast.expr, scope: Scope, directly: bool) -> bool:

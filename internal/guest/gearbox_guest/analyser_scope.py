@@ -142,6 +142,8 @@ class Walker:
         return self.nodes[start:]
 
     def _enter(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
+        if isinstance(node, (ast.Name, ast.Constant)):
+            return []
         if isinstance(node, _FUNCTIONS):
             return self._function(node, scope)
         if isinstance(node, ast.ClassDef):

@@ -25,9 +25,17 @@ def special(attribute: str) -> str | None:
 
 
 def plain_start(value: object) -> bool:
-    if not isinstance(value, str) or not value or value.startswith("_"):
+    """Whether nothing that begins so is a special attribute."""
+    if not isinstance(value, str) or value.startswith("__") or value in ("", "_"):
         return False
     return not any(frame.startswith(value) for frame in tables.FRAMES)
+
+
+def plain_end(value: str) -> bool:
+    """Whether nothing that ends so is a special attribute."""
+    return (
+        bool(value) and not value.endswith("_") and not any(frame.endswith(value) for frame in tables.FRAMES)
+    )
 
 
 def is_literal(node: ast.expr) -> bool:

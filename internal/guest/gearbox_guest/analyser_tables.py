@@ -54,7 +54,7 @@ MODULES = frozenset(f"{package}.{name}" for package, names in SUBMODULES.items()
 
 NOT_REEXPORTS = frozenset(
     words(
-        "ast.keyword ast.operator asyncio.subprocess collections.abc compression.bz2 compression.gzip compression.lzma "
+        "ast.keyword ast.operator copyreg.pickle asyncio.subprocess collections.abc compression.bz2 compression.gzip compression.lzma "
         "compression.zlib concurrent.interpreters datetime.time dbm.sqlite3 importlib.abc os.stat pathlib.types "
         "shutil.copy sys.platform"
     )
