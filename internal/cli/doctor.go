@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gearbox-mcp/gearbox/internal/sidecar"
+)
+
+const doctorHelp = `Find out what this machine can do, by building a complete tiny sandbox step by
+step and by reading every file of the interpreter. The exit code is 0 if code
+would run, 1 if not.
+
+--repair replaces the embedded interpreter by a fresh copy first.`
+
+func (a *app) doctorCommand() *cobra.Command {
+	var o sidecar.Options
+	var asJSON, repair bool
+	c := &cobra.Command{
+		Use: "doctor", Short: "Find out what this machine can do, and how to mend what it cannot", Long: doctorHelp, Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o, asJSON, repair) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	c.Flags().BoolVar(&repair, "repair", false, "replace the embedded interpreter by a fresh copy")
+	addServerFlags(c.Flags(), &o)
+	return c
+}
+
+func (a *app) doctor(ctx context.Context, o sidecar.Options, asJSON, repair bool) error {
+	if repair {
+		if err := sidecar.Repair(ctx, o, a.failuresOnly(), a.progress()); err != nil {
+			return failed(exitFailed, err)
+		}
+	}
+	s, err := sidecar.Open(ctx, o, version(), a.failuresOnly(), a.progress())
+	if err != nil {
+		return failed(exitUsage, err)
+	}
+	d := s.Diagnose(ctx)
+	if err := s.Close(); err != nil {
+		return failed(exitFailed, err)
+	}
+	if err := a.printDiagnosis(d, asJSON); err != nil {
+		return failed(exitFailed, err)
+	}
+	if !d.Healthy {
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+func (a *app) printDiagnosis(d sidecar.Diagnosis, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(a.Out)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	for _, c := range d.Checks {
+		mark := "ok"
+		if !c.OK {
+			mark = "FAILED"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Detail)
+		if c.Hint != "" {
+			_, _ = fmt.Fprintf(w, "\t\tmend: %s\n", c.Hint)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if !d.Healthy {
+		a.printf("\nexecute would answer UNAVAILABLE on this machine.\n")
+		return nil
+	}
+	a.printf("\nCode runs at isolation level %s, backend %s, Python %s (%s).\n", d.Isolation, d.Backend, d.Python.Version, d.Python.Path)
+	return nil
+}

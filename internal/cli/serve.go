@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/sidecar"
+)
+
+const serveHelp = `Answer one MCP client over standard input and output until it goes away.
+
+Clients start this command themselves; gearbox install writes it into their
+configuration. Standard output carries JSON-RPC and nothing else, the log goes to
+standard error as JSON, one object a line.`
+
+func (a *app) serveCommand() *cobra.Command {
+	var o sidecar.Options
+	c := &cobra.Command{
+		Use: "serve", Short: "Answer an MCP client over standard input and output", Long: serveHelp, Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), o) },
+	}
+	addServerFlags(c.Flags(), &o)
+	return c
+}
+
+func (a *app) serve(ctx context.Context, o sidecar.Options) error {
+	if isTerminal(a.In) {
+		a.sayf("%s", onTerminal)
+	}
+	log := slog.New(slog.NewJSONHandler(a.Err, nil))
+	s, err := sidecar.Open(ctx, o, version(), log, a.progress())
+	if err != nil {
+		return failed(exitUsage, err)
+	}
+	err = s.Serve(ctx, mcpserver.Stdio())
+	return failed(exitInternal, errors.Join(err, s.Close()))
+}
+
+// onTerminal is for a person who started serve by hand.
+const onTerminal = `This is Gearbox, an MCP server: it waits for a client that speaks JSON-RPC here.
+You started it on a terminal, which is fine for a look but not how it is used:
+
+  gearbox install --client claude-code   puts it into a client, which then starts it
+  gearbox demo                           shows what it does
+  gearbox exec -c 'print(6*7)'           runs something at once
+
+Ctrl-D or Ctrl-C ends it.
+`

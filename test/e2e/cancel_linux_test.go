@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeSize is more than a pipe holds (pipe(7): 64 KiB, or what fcntl set), so
+// that a write of it returns only after the other end has begun to read.
+const pipeSize = 512 << 10
+
+func TestInterruptedExecLeavesNothingBehind(t *testing.T) {
+	// Whatever the command leaves becomes our child when it ends.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Skipf("cannot adopt orphans here: %v", err)
+	}
+	before := children(t)
+	cmd := exec.CommandContext(t.Context(), "gearbox", "exec", "--data-dir", t.TempDir(), "-")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The command reads only once its signal handler is in place.
+	if _, err := stdin.Write([]byte("while True: pass\n" + strings.Repeat("#\n", pipeSize/2))); err != nil {
+		t.Fatal(err)
+	}
+	if err := stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code is checked instead
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d\nstdout: %s\nstderr: %s", code, stdout.String(), stderr.String())
+	}
+	if after := children(t); after != before {
+		t.Errorf("processes were left behind: %s, before: %s", after, before)
+	}
+}
+
+// children are the process ids of our children, as the kernel lists them.
+func children(t *testing.T) string {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(lists) == 0 {
+		t.Skip("this kernel does not list children (CONFIG_PROC_CHILDREN)")
+	}
+	var all []string
+	for _, name := range lists {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the thread has ended
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, strings.Fields(string(text))...)
+	}
+	return strings.Join(all, " ")
+}
