@@ -16,14 +16,13 @@ type gears struct {
 	registry *gear.Registry
 	server   gear.Gear
 	overlays gear.Overlays
+	base     gear.Frozen // what decides when a call names no gear
 }
 
+// openGears resolves what the options name. Nothing is made on the disk.
 func openGears(o Options, dataDir string) (*gears, error) {
-	dir, err := makeDir(dataDir, "gears")
-	if err != nil {
-		return nil, err
-	}
-	g := &gears{registry: gear.OpenRegistry(dir)}
+	g := &gears{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears"))}
+	var err error
 	if name := o.gear(); isFile(name) {
 		g.server, err = g.registry.LoadFile(name)
 	} else {
@@ -35,11 +34,8 @@ func openGears(o Options, dataDir string) (*gears, error) {
 	if g.overlays, err = overlays(o, dataDir); err != nil {
 		return nil, err
 	}
-	frozen, err := g.Freeze("")
-	if err != nil {
-		return nil, err
-	}
-	return g, checkTrust(o, frozen)
+	g.base, err = gear.Freeze(g.server, nil, nil, g.overlays)
+	return g, err
 }
 
 func isFile(name string) bool {
@@ -76,7 +72,7 @@ func checkTrust(o Options, g gear.Frozen) error {
 // Freeze implements [engine.Gears].
 func (g *gears) Freeze(name string) (gear.Frozen, error) {
 	if name == "" {
-		return gear.Freeze(g.server, nil, nil, g.overlays)
+		return g.base, nil
 	}
 	call, err := g.registry.Get(name)
 	if err == nil {

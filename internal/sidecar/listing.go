@@ -9,45 +9,23 @@ import (
 // ListGears are the gears that a start with these options could name. Nothing is
 // prepared and no directory is made.
 func ListGears(o Options) ([]gear.Entry, error) {
-	registry, err := registryOf(o)
+	dir, err := o.dataDir()
 	if err != nil {
 		return nil, err
 	}
-	return registry.List(), nil
+	return gear.OpenRegistry(filepath.Join(dir, "gears")).List(), nil
 }
 
 // FindGear is the gear that the options name, by name or by file, alone and with
-// the operator's rules in force.
+// the operator's rules in force. Nothing is prepared and no directory is made.
 func FindGear(o Options) (gear.Gear, gear.Frozen, error) {
-	registry, err := registryOf(o)
-	if err != nil {
-		return gear.Gear{}, gear.Frozen{}, err
-	}
 	dir, err := o.dataDir()
 	if err != nil {
 		return gear.Gear{}, gear.Frozen{}, err
 	}
-	var g gear.Gear
-	if name := o.gear(); isFile(name) {
-		g, err = registry.LoadFile(name)
-	} else {
-		g, err = registry.Get(name)
-	}
+	g, err := openGears(o, dir)
 	if err != nil {
 		return gear.Gear{}, gear.Frozen{}, err
 	}
-	rules, err := overlays(o, dir)
-	if err != nil {
-		return gear.Gear{}, gear.Frozen{}, err
-	}
-	frozen, err := gear.Freeze(g, nil, nil, rules)
-	return g, frozen, err
-}
-
-func registryOf(o Options) (*gear.Registry, error) {
-	dir, err := o.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	return gear.OpenRegistry(filepath.Join(dir, "gears")), nil
+	return g.server, g.base, nil
 }

@@ -23,6 +23,7 @@ import (
 type places struct {
 	options Options
 	dataDir string
+	base    gear.Frozen // the server's own gear: its source is opened beside the start
 	least   execution.Level
 	log     *slog.Logger
 	say     func(string)
@@ -39,13 +40,14 @@ type places struct {
 	stop    context.CancelFunc
 	working sync.WaitGroup
 
-	mu       sync.Mutex // guards replaced
-	replaced *cpython.Installation
+	mu       sync.Mutex // guards what follows
+	compiled *cpython.Installation
+	moved    bool // runs use the compiled one
 }
 
 var _ engine.Places = (*places)(nil)
 
-func newPlaces(ctx context.Context, o Options, dataDir string, l *slog.Logger, say func(string)) (*places, error) {
+func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen, l *slog.Logger, say func(string)) (*places, error) {
 	least, err := o.minimumIsolation()
 	if err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func newPlaces(ctx context.Context, o Options, dataDir string, l *slog.Logger, s
 	if say == nil {
 		say = func(string) {}
 	}
-	p := &places{options: o, dataDir: dataDir, least: least, log: l, say: say, found: make(chan struct{})}
+	p := &places{options: o, dataDir: dataDir, base: base, least: least, log: l, say: say, found: make(chan struct{})}
 	var bare sandbox.Backend
 	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
 		return nil, err
@@ -71,14 +73,21 @@ func newPlaces(ctx context.Context, o Options, dataDir string, l *slog.Logger, s
 	return p, nil
 }
 
-// prepare finds the interpreter, and then makes it faster.
+// prepare finds the interpreter, opens the source that the first call will need,
+// and then makes the interpreter faster.
 func (p *places) prepare(ctx context.Context) {
 	p.python, p.pyErr = p.ensure(ctx)
 	close(p.found)
-	switch {
-	case p.pyErr != nil:
+	if p.pyErr != nil {
 		p.log.Error("no interpreter", "error", p.pyErr)
-	case p.python.Embedded && !p.python.Compiled:
+		return
+	}
+	if p.isolates() {
+		if _, err := p.Place(ctx, p.base, execution.Python); err != nil {
+			p.log.Warn("executions will be refused", "error", err)
+		}
+	}
+	if p.python.Embedded && !p.python.Compiled {
 		p.compile(ctx)
 	}
 }
@@ -94,8 +103,8 @@ func (p *places) config() cpython.Config {
 	return cpython.Config{Dir: p.dataDir, Progress: p.say, Logger: p.log}
 }
 
-// compile byte-compiles a fresh interpreter beside the first answers. Sources
-// opened later use the compiled tree; those in use go on with the plain one.
+// compile byte-compiles a fresh interpreter beside the first answers. Runs move
+// to it once a source stands ready, so that none waits for the change.
 func (p *places) compile(ctx context.Context) {
 	compiled, err := cpython.Compile(ctx, p.config())
 	if err != nil {
@@ -105,8 +114,22 @@ func (p *places) compile(ctx context.Context) {
 		return
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.replaced = &compiled
+	p.compiled = &compiled
+	p.mu.Unlock()
+	if p.isolates() {
+		if _, err := p.boxed.Level(ctx, template(compiled, p.base)); err != nil {
+			p.log.Warn("the compiled interpreter does not start; the plain one stays in use", "error", err)
+			return
+		}
+	}
+	p.mu.Lock()
+	p.moved = true
+	p.mu.Unlock()
+}
+
+// isolates reports whether the server's own gear runs anything in a sandbox.
+func (p *places) isolates() bool {
+	return p.boxed != nil && p.base.Enabled() && p.base.Isolation() != gear.None
 }
 
 // current is the interpreter for sources opened now.
@@ -118,8 +141,8 @@ func (p *places) current(ctx context.Context) (cpython.Installation, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.replaced != nil {
-		return *p.replaced, p.pyErr
+	if p.moved {
+		return *p.compiled, p.pyErr
 	}
 	return p.python, p.pyErr
 }
@@ -131,7 +154,13 @@ func (p *places) interpreter(ctx context.Context, d execution.Digest) (sandbox.I
 	if err != nil {
 		return sandbox.Interpreter{}, err
 	}
-	for _, i := range []cpython.Installation{now, p.python} {
+	known := []cpython.Installation{now, p.python}
+	p.mu.Lock()
+	if p.compiled != nil {
+		known = append(known, *p.compiled)
+	}
+	p.mu.Unlock()
+	for _, i := range known {
 		if i.Digest == d || d.IsZero() {
 			return sandbox.Interpreter{
 				Digest: i.Digest, Version: i.Version, Embedded: i.Embedded, Executable: i.Executable,
@@ -151,9 +180,7 @@ func (p *places) Place(ctx context.Context, g gear.Frozen, l execution.Language)
 	if err != nil {
 		return engine.Place{}, p.noPython(err)
 	}
-	place := engine.Place{Interpreter: python.Content, Template: sandbox.Template{
-		Interpreter: python.Digest, Language: l, Shape: shape(g),
-	}}
+	place := engine.Place{Interpreter: python.Content, Template: template(python, g)}
 	if g.Isolation() == gear.None {
 		return p.unisolated(place)
 	}
@@ -214,26 +241,17 @@ func unavailable(message, field string) error {
 	return &execution.RejectedError{Code: execution.CodeUnavailable, Field: field, Message: message}
 }
 
-// shape is the ceiling of a gear: what any run under it may need.
-func shape(g gear.Frozen) sandbox.Shape {
+// template is what a child is prepared with; its shape is the ceiling of the
+// gear: what any run under it may need.
+func template(python cpython.Installation, g gear.Frozen) sandbox.Template {
 	l := g.Limits()
-	return sandbox.Shape{
-		Programs: strings.Join(g.Programs(), ","),
-		Memory:   l.Memory, Processes: l.Processes, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
+	return sandbox.Template{
+		Interpreter: python.Digest, Language: execution.Python,
+		Shape: sandbox.Shape{
+			Programs: strings.Join(g.Programs(), ","),
+			Memory:   l.Memory, Processes: l.Processes, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
+		},
 	}
-}
-
-// warm opens the source that the first call will need, beside the start.
-func (p *places) warm(ctx context.Context, g gear.Frozen) {
-	if !g.Enabled() || g.Isolation() == gear.None {
-		return // nothing will run, or in a process of its own each time
-	}
-	ctx = context.WithoutCancel(ctx)
-	p.working.Go(func() {
-		if _, err := p.Place(ctx, g, execution.Python); err != nil {
-			p.log.Warn("executions will be refused", "error", err)
-		}
-	})
 }
 
 func (p *places) close() error {
@@ -249,8 +267,8 @@ func (p *places) close() error {
 		}
 	}
 	p.python.Release()
-	if p.replaced != nil {
-		p.replaced.Release()
+	if p.compiled != nil {
+		p.compiled.Release()
 	}
 	return errors.Join(errs...)
 }

@@ -52,6 +52,9 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err != nil {
 		return nil, err
 	}
+	if err := checkTrust(o, g.base); err != nil {
+		return nil, err
+	}
 	lease, err := takeLease(dir)
 	if err != nil {
 		return nil, err
@@ -65,7 +68,7 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 
 func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, l *slog.Logger, progress func(string)) error {
 	var err error
-	if s.places, err = newPlaces(ctx, o, dir, l, progress); err != nil {
+	if s.places, err = newPlaces(ctx, o, dir, s.gears.base, l, progress); err != nil {
 		return err
 	}
 	journal := store.NewMemory(telemetry.AuditLog(l))
@@ -81,12 +84,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, 
 	if err != nil {
 		return err
 	}
-	base, err := s.gears.Freeze("")
-	if err != nil {
-		return err
-	}
-	s.places.warm(ctx, base)
-	s.environment = &environment{places: s.places, gear: base}
+	s.environment = &environment{places: s.places, gear: s.gears.base}
 	s.server, err = mcpserver.New(mcpserver.Config{
 		Engine: s.engine, Environment: s.environment, Logger: l, Version: version, Compat: o.Compat,
 	})
