@@ -388,8 +388,26 @@ func BenchmarkEdge(b *testing.B) {
 // instantEngine has answered before it was asked.
 type instantEngine struct{ Engine }
 
-func (instantEngine) Submit(context.Context, execution.Request) (execution.ID, error) { return "op_1", nil }
+func (instantEngine) Submit(context.Context, execution.Request) (execution.ID, error) {
+	return "op_1", nil
+}
 
 func (instantEngine) Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error) {
 	return execution.Result{Status: execution.StatusOK, OperationID: "op_1", Stdout: "1\n"}, nil
+}
+
+func TestTheIDOfAResponseIsFound(t *testing.T) {
+	for line, want := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"result":{"id":8}}`:              true,
+		`{"jsonrpc":"2.0","result":{"id":8},"id":7}`:              true,
+		`{"jsonrpc":"2.0","id":7,"error":{"code":1}}`:             true,
+		`{"jsonrpc":"2.0","method":"notifications/x","params":1}`: false,
+		`[{"jsonrpc":"2.0","id":7,"result":1}]`:                   false,
+		`{"jsonrpc":"2.0"}`:                                       false,
+		``:                                                        false,
+	} {
+		if id, ok := answered([]byte(line)); ok != want || (ok && id.Raw() != int64(7)) {
+			t.Errorf("%s: %v, %v", line, id.Raw(), ok)
+		}
+	}
 }

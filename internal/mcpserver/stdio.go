@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -186,21 +187,40 @@ func (f *lineFilter) Write(p []byte) (int, error) {
 		f.settled.Broadcast()
 		return n, err
 	}
-	if len(f.calls) > 0 {
-		if r, ok := decoded(p).(*jsonrpc.Response); ok {
-			delete(f.calls, r.ID)
-			f.settled.Broadcast()
-		}
+	if id, ok := answered(p); ok {
+		delete(f.calls, id)
+		f.settled.Broadcast()
 	}
 	return n, nil
 }
 
-func decoded(p []byte) jsonrpc.Message {
-	m, err := jsonrpc.DecodeMessage(p)
-	if err != nil {
-		return nil // a batch of answers: the calls in a batch are not counted
+// answered is the id that a response answers. Answers are long and the id stands
+// in front, so no more is read than that. A batch of answers has none: the calls
+// in a batch are not counted.
+func answered(p []byte) (id jsonrpc.ID, ok bool) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(p))
+	if start, err := d.ReadToken(); err != nil || start.Kind() != jsontext.KindBeginObject {
+		return id, false
 	}
-	return m
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != jsontext.KindString || name.String() == "method" {
+			return id, false
+		}
+		key := name.String()
+		value, err := d.ReadValue()
+		switch {
+		case err != nil:
+			return id, false
+		case key == "id":
+			var v any
+			if json.Unmarshal(value, &v) != nil {
+				return id, false
+			}
+			id, err = jsonrpc.MakeID(v)
+			return id, err == nil
+		}
+	}
 }
 
 // Close stops waiting. The streams are the process's own and stay open.
