@@ -23,9 +23,20 @@ func TestFirstStartUnpacksAndLaterStartsFindIt(t *testing.T) {
 	}
 }
 
-func TestEveryUserMayReadTheTreeAndNobodyElseMayReachIt(t *testing.T) {
-	inst := ensure(t, testConfig(t))
-	err := walk(inst.Root, func(rel string, st fileState) error {
+func TestEveryUidMayReadTheTreeAndNoOtherUserMayReachIt(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("setting a umask for one process needs a shell")
+	}
+	config := testConfig(t)
+	narrow := child(t, "ensure", config.Dir)
+	narrow.Path, narrow.Args = shell, []string{"sh", "-c", `umask 077; exec "$0"`, narrow.Path}
+	must(t, narrow.Run())
+	inst := ensure(t, config)
+	err = walk(filepath.Dir(inst.Root), func(rel string, st fileState) error {
+		if rel == "lease" {
+			return nil
+		}
 		want := st.mode.IsDir() && st.mode.Perm() == 0o755 || st.mode.Type() == os.ModeSymlink ||
 			st.mode.IsRegular() && (st.mode.Perm() == 0o444 || st.mode.Perm() == 0o555)
 		if !want {

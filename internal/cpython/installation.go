@@ -24,8 +24,8 @@ type Installation struct {
 	// Content is Digest without byte code: it stays the same when a tree is
 	// compiled, and is what an approval binds to.
 	Content execution.Digest
-	// Mounts are directories and files that it needs at their own paths, apart
-	// from Executable and the C library.
+	// Mounts are the directories that it needs at their own paths, apart from
+	// Executable and the system's libraries.
 	Mounts []string
 	// Path is what a program adds to sys.path: the packages of an operator's
 	// environment.

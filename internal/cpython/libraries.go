@@ -62,13 +62,12 @@ func runPath(f *elf.File, origin string) ([]string, error) {
 	return dirs, nil
 }
 
-// findLibrary returns the first place that has the library, nothing when only the
-// system's own directories have it.
+// findLibrary returns the first directory that has the library, nothing when only
+// the system's own directories have it.
 func findLibrary(name string, dirs []string) []string {
 	for _, dir := range dirs {
-		file := filepath.Join(dir, name)
-		if _, err := os.Stat(file); err == nil {
-			return []string{file}
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return []string{dir}
 		}
 	}
 	return nil

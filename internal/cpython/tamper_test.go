@@ -29,7 +29,8 @@ var tamperings = map[string]tampering{
 	"a file replaced by one of equal size": {victim, "other contents", func(t *testing.T, file string) {
 		info, err := os.Stat(file)
 		must(t, err)
-		must(t, os.WriteFile(file+".new", make([]byte, info.Size()), info.Mode()))
+		must(t, os.WriteFile(file+".new", make([]byte, info.Size()), 0o444))
+		must(t, os.Chmod(file+".new", info.Mode()))
 		must(t, os.Rename(file+".new", file))
 	}},
 	"a longer file":     {victim, "bytes, not", func(t *testing.T, file string) { overwrite(t, file, strings.Repeat("#", 1<<16)) }},
@@ -185,6 +186,7 @@ func TestATreeThatWasOnlyTouchedIsSealedAgain(t *testing.T) {
 	data, err := os.ReadFile(file)
 	must(t, err)
 	must(t, os.WriteFile(file+".copy", data, 0o444))
+	must(t, os.Chmod(file+".copy", 0o444))
 	must(t, os.Rename(file+".copy", file))
 	var said []string
 	config.Progress = func(s string) { said = append(said, s) }
