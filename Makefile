@@ -23,7 +23,7 @@ full: ## the long forms of the tests; writes docs/results.md
 cross: ## build and vet for the platforms that this machine is not
 	./scripts/cross.sh
 docs: ## write the generated documents anew
-	go test ./internal/archtest -update && go run -C tools ./notices
+	go test ./internal/archtest ./internal/cli ./internal/gear -update && go run -C tools ./notices
 escape: ## only the attacks on the sandbox, each by name
 	go test -count=1 -v ./test/escape/...
 clean: ## remove what was built, keep what was downloaded
