@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -20,8 +22,7 @@ import (
 )
 
 const (
-	// keeperTime is what the keeper has to end the tree before it is killed
-	// itself: the program may have stopped it.
+	// keeperTime is long for a keeper that works; the program may have stopped it.
 	keeperTime = 5 * time.Second
 	// drainTime is how long a stream may outlive the tree. Only a process that
 	// escaped the keeper can hold one open; what is in the pipe is read at once.
@@ -30,11 +31,12 @@ const (
 
 // child is one process tree: a keeper, below it the program.
 type child struct {
-	cmd       *exec.Cmd
-	wires     *wires
-	conn      bridge.Conn
-	workspace string
-	reaped    chan struct{} // closed when ended is set
+	cmd        *exec.Cmd
+	wires      *wires
+	conn       bridge.Conn
+	keeperTime time.Duration
+	workspace  string
+	reaped     chan struct{} // closed when ended is set
 
 	mu       sync.Mutex
 	cause    sandbox.Cause
@@ -113,7 +115,7 @@ func (c *child) Kill(cause sandbox.Cause) {
 	}
 	c.killed, c.cause = true, cause
 	_ = c.wires.control.ours.Close()
-	c.fallback = time.AfterFunc(keeperTime, func() { _ = c.cmd.Process.Kill() })
+	c.fallback = time.AfterFunc(c.keeperTime, func() { _ = c.cmd.Process.Kill() })
 }
 
 // reap waits for the keeper, which outlives the tree, and cleans up.
@@ -138,9 +140,23 @@ func (c *child) reap() {
 	for _, f := range []*os.File{c.wires.stdout.ours, c.wires.stderr.ours, c.wires.in.ours} {
 		_ = f.SetReadDeadline(deadline) // fails only when it is closed already
 	}
-	if err := os.RemoveAll(c.workspace); err != nil {
+	if err := removeTree(c.workspace); err != nil {
 		c.endedErr = errors.Join(c.endedErr, fmt.Errorf("remove the workspace: %w", err))
 	}
+}
+
+// removeTree also removes directories that the program closed to their owner.
+func removeTree(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	})
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // Wait blocks until the tree is dead and the workspace is removed.

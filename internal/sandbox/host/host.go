@@ -32,12 +32,16 @@ type Config struct {
 }
 
 // Backend makes children without isolation.
-type Backend struct{ c Config }
+type Backend struct {
+	c Config
+	// keeperTime is what a keeper has to end its tree before it is killed itself.
+	keeperTime time.Duration
+}
 
 var _ sandbox.Backend = (*Backend)(nil)
 
 // New returns a backend. It does nothing yet: [Backend.Probe] tells whether it can.
-func New(c Config) *Backend { return &Backend{c: c} }
+func New(c Config) *Backend { return &Backend{c: c, keeperTime: keeperTime} }
 
 // Name returns [Name].
 func (*Backend) Name() string { return Name }
@@ -102,16 +106,29 @@ func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source,
 	if err != nil {
 		return nil, fmt.Errorf("find interpreter: %w", err)
 	}
-	dir, err := os.MkdirTemp(b.c.Dir, "gearbox-host-")
+	dir, err := unpack(b.c.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("make a private directory: %w", err)
+		return nil, err
 	}
-	// The program's own frames are told apart by their path, so links in it are resolved.
-	if dir, err = filepath.EvalSymlinks(dir); err == nil {
-		err = os.CopyFS(filepath.Join(dir, guestDir), guest.Files)
+	return &source{
+		c: b.c, keeperTime: b.keeperTime, python: python, dir: dir,
+		children: map[*child]struct{}{}, done: make(chan struct{}),
+	}, nil
+}
+
+// unpack makes a source's directory and puts the guest into it. The program's own
+// frames are told apart by their path, so links in it are resolved.
+func unpack(parent string) (string, error) {
+	dir, err := os.MkdirTemp(parent, "gearbox-host-")
+	if err != nil {
+		return "", fmt.Errorf("make a private directory: %w", err)
+	}
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		err = os.CopyFS(filepath.Join(resolved, guestDir), guest.Files)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("unpack the guest: %w", err), os.RemoveAll(dir))
+		return "", errors.Join(fmt.Errorf("unpack the guest: %w", err), os.RemoveAll(dir))
 	}
-	return &source{c: b.c, python: python, dir: dir, children: map[*child]struct{}{}, done: make(chan struct{})}, nil
+	return resolved, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -25,10 +26,11 @@ const guestDir = "guest"
 
 // source starts one process tree per child.
 type source struct {
-	c      Config
-	python sandbox.Interpreter
-	dir    string
-	done   chan struct{}
+	c          Config
+	keeperTime time.Duration
+	python     sandbox.Interpreter
+	dir        string
+	done       chan struct{}
 
 	mu       sync.Mutex
 	closed   bool
@@ -83,7 +85,7 @@ func (s *source) launch(ctx context.Context, warm bool) (*child, error) {
 		w.closeOurs()
 		return nil, errors.Join(fmt.Errorf("start %s: %w", s.python.Executable, err), os.RemoveAll(workspace))
 	}
-	ch := &child{cmd: cmd, wires: w, workspace: workspace, reaped: make(chan struct{})}
+	ch := &child{cmd: cmd, wires: w, keeperTime: s.keeperTime, workspace: workspace, reaped: make(chan struct{})}
 	ch.conn = bridge.New(w.bridge)
 	s.children[ch] = struct{}{}
 	go func() {

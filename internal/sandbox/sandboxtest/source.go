@@ -20,6 +20,9 @@ func probeFindsTheBackendUsable(t *testing.T, s *suite) {
 	if !report.Available() || report.Backend != s.Backend.Name() {
 		t.Errorf("report %+v", report)
 	}
+	if level := s.source.Level(); level != report.Level {
+		t.Errorf("the probe found level %s, the source has %s", report.Level, level)
+	}
 	for _, c := range report.Checks {
 		if c.Name == "" || !c.OK {
 			t.Errorf("check %+v", c)
