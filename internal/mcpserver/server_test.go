@@ -308,4 +308,3 @@ func (instantEngine) Submit(context.Context, execution.Request) (execution.ID, e
 func (instantEngine) Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error) {
 	return execution.Result{Status: execution.StatusOK, OperationID: "op_1", Stdout: "1\n"}, nil
 }
-
