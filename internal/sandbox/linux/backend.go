@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/guest"
@@ -55,14 +56,35 @@ func (b *Backend) Name() string { return "linux" }
 // identity is who a sandbox is on the host.
 type identity struct {
 	uid, gid int
-	root     bool
+	// root: this process may become another user, so that the sandbox does.
+	root bool
 }
 
+// currentIdentity looks beyond the number 0: in a user namespace that holds one user
+// it is an ordinary one.
 func currentIdentity() identity {
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && isMapped("/proc/self/uid_map", SandboxUID) && isMapped("/proc/self/gid_map", SandboxUID) {
 		return identity{uid: SandboxUID, gid: SandboxUID, root: true}
 	}
 	return identity{uid: os.Geteuid(), gid: os.Getegid()}
+}
+
+// isMapped reports whether id exists in this user namespace (user_namespaces(7)).
+func isMapped(file string, id uint64) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		var inside, outside, length uint64
+		if n, err := fmt.Sscan(line, &inside, &outside, &length); n != 3 || err != nil {
+			return false
+		}
+		if id >= inside && id-inside < length {
+			return true
+		}
+	}
+	return false
 }
 
 // Open starts a fork server for the template.

@@ -214,18 +214,19 @@ func (c *child) hand() {
 	}
 }
 
-// failure says why a child ended before it was parked.
-func (c *child) failure() error {
+// explain turns the failure to park into the reason: the fork server's account, or
+// what the guest wrote about a step that failed. No user code has run, so that the
+// text is the guest's.
+func (c *child) explain(ctx context.Context, err error) error {
+	c.signal()
+	select {
+	case <-c.ended:
+	case <-ctx.Done():
+		return err
+	}
 	if c.err != nil {
 		return c.err
 	}
-	return c.explain(errGone)
-}
-
-// explain adds what the guest wrote about a step that failed. No user code has run,
-// so that the text is the guest's.
-func (c *child) explain(err error) error {
-	c.signal()
 	_ = c.streams.stderr.SetReadDeadline(time.Now().Add(reapTimeout))
 	text, _ := io.ReadAll(io.LimitReader(c.stderr, maxReport))
 	for line := range strings.Lines(string(text)) {

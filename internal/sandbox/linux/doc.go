@@ -14,6 +14,9 @@
 // everything in its namespace, and when the fork server dies the kernel kills all
 // children, so that no path leaves a process behind.
 //
+// It needs Linux 5.14: mount_setattr (5.12), Landlock (5.13), and process limits
+// that count within a user namespace (5.14).
+//
 // # Trust
 //
 // The guest Python seals the cell, but its word counts for nothing. Before any

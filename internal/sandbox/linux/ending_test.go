@@ -200,3 +200,13 @@ func TestStdinEndsForAProgramThatWaitsForIt(t *testing.T) {
 		t.Error("stdin of a dead child takes text")
 	}
 }
+
+func TestStandardStreamsCanBeOpenedByName(t *testing.T) {
+	out := drive(t, open(t, sandbox.Shape{}), sandboxtest.Program{
+		Code:  "open('/dev/stdout', 'w').write('out')\nopen('/dev/stderr', 'w').write('err')\nopen('/dev/stdin').read()",
+		Stdin: "in",
+	})
+	if out.Stdout != "out" || out.Stderr != "err" || out.Result == nil || string(out.Result.Value) != `"in"` {
+		t.Errorf("stdout %q, stderr %q, result %+v", out.Stdout, out.Stderr, out.Result)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -94,8 +95,9 @@ type server struct {
 	process *os.Process
 	errors  *tail
 	// exited is closed when the process is reaped, and all below it dead.
-	exited chan struct{}
-	python string
+	exited  chan struct{}
+	stopped atomic.Bool
+	python  string
 }
 
 // launch starts a fork server and returns when it is ready to fork.
@@ -228,9 +230,13 @@ func (s *server) readReport() (initReport, error) {
 
 // stop kills the fork server and with it every child.
 func (s *server) stop() {
+	s.stopped.Store(true)
 	_ = s.process.Kill()
 	_ = s.control.Close()
 }
+
+// isStopped tells whether the fork server was killed or is known to be dead.
+func (s *server) isStopped() bool { return s.stopped.Load() }
 
 // configFile holds c in memory; it leaves no trace on a disk or in arguments.
 func configFile(c initConfig) (*os.File, error) {

@@ -178,6 +178,9 @@ func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
 	if err := s.settle(ctx, c); err != nil {
 		c.Kill(sandbox.CauseAbandoned)
 		c.streams.close()
+		if s.server.isStopped() && !errors.Is(err, sandbox.ErrSourceDead) {
+			err = fmt.Errorf("%w: %w", sandbox.ErrSourceDead, err)
+		}
 		return nil, fmt.Errorf("start child: %w", err)
 	}
 	c.hand()
@@ -186,7 +189,7 @@ func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
 
 // request registers a child and asks the fork server for it.
 func (s *source) request(warm bool) (*child, error) {
-	ours, theirs, err := newStreams()
+	ours, theirs, err := newStreams(s.backend.identity)
 	if err != nil {
 		return nil, fmt.Errorf("make streams: %w", err)
 	}
@@ -227,12 +230,12 @@ func (s *source) settle(ctx context.Context, c *child) error {
 	select {
 	case <-c.started:
 	case <-c.ended:
-		return c.failure()
+		return c.explain(ctx, errGone)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the fork: %w", ctx.Err())
 	}
 	if err := c.readHello(ctx); err != nil {
-		return c.explain(err)
+		return c.explain(ctx, err)
 	}
 	err := s.outside.check(c.processes(), 1)
 	if err == nil {

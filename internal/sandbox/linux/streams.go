@@ -17,8 +17,9 @@ type streams struct {
 
 // newStreams makes both ends. Ours do not block, so that deadlines work on them;
 // theirs are fresh open files of each child, so that no child can change the
-// flags of another one's.
-func newStreams() (ours, theirs streams, err error) {
+// flags of another one's. The pipes belong to the sandbox's user, who may then
+// open /dev/stdout by name.
+func newStreams(id identity) (ours, theirs streams, err error) {
 	defer func() {
 		if err != nil {
 			ours.close()
@@ -38,8 +39,15 @@ func newStreams() (ours, theirs streams, err error) {
 	if err != nil {
 		return ours, theirs, err
 	}
-	ours.bridge, theirs.bridge, err = ends(fds, 0)
-	return ours, theirs, err
+	if ours.bridge, theirs.bridge, err = ends(fds, 0); err != nil {
+		return ours, theirs, err
+	}
+	for _, f := range []*os.File{theirs.stdin, theirs.stdout, theirs.stderr} {
+		if err := f.Chown(id.uid, id.gid); err != nil {
+			return ours, theirs, err
+		}
+	}
+	return ours, theirs, nil
 }
 
 // pipe makes a pipe of which the end with index own does not block.
