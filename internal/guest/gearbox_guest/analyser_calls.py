@@ -105,7 +105,7 @@ def _writes(call: _Call, mode: ast.expr | None) -> bool:
 
 def _paths(call: _Call, kind: str, node: ast.expr | None) -> None:
     for path in call.texts(node):
-        if path and "\0" not in path and "://" not in path:
+        if path and path != ":memory:" and "\0" not in path and "://" not in path:
             call.add(kind, path)
 
 

@@ -120,7 +120,7 @@ class Rules:
         for name in names:
             self._reference(name, node)
             self._bare(name, node)
-        if not self._walks_own(node.attr, node.value, scope):
+        if id(node) not in self._handled and not self._walks_own(node.attr, node.value, scope):
             self._special(node.attr, names[0] if names else node.attr, node)
         if node.attr in tables.UNSAFE_SUFFIXES:
             self.report.add("unsafe", tables.UNSAFE_SUFFIXES[node.attr], node.attr, node)
@@ -299,6 +299,7 @@ class Rules:
         elif function.attr == "get" and node.args and self.resolver.texts(node.args[0], scope):
             self._looked_into(function.value)
         elif function.attr == "__getattribute__" and node.args:
+            self._handled.add(id(function))
             self._attribute_choice(
                 node, node.args[-1], scope, function.value if len(node.args) == 1 else node.args[0]
             )

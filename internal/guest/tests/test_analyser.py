@@ -106,6 +106,11 @@ class Names(Check):
         ):
             self.says(f"getattr(thing, {name})", "unsafe(dynamic_attribute)")
 
+    def test_attribute_hooks_may_call_their_base(self) -> None:
+        self.says("class P:\n    def __getattribute__(self, name): return super().__getattribute__(name)")
+        self.says("class P:\n    def get(self, name): return object.__getattribute__(self, name)")
+        self.says("look = object.__getattribute__", "unsafe(dunder)")
+
     def test_attributes_of_modules_are_not_chosen_by_variables(self) -> None:
         self.says("import json\ngetattr(json, name)", "unsafe(dynamic_attribute)")
         self.says("import math\ngetattr(math, name)")
