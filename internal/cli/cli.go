@@ -99,8 +99,12 @@ func (a *app) complain(err error) {
 	}
 	a.notef("%v", err)
 	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
+	var r *execution.RejectedError
+	switch {
+	case errors.As(err, &h) && h.Hint() != "":
 		a.sayf("  hint: %s\n", h.Hint())
+	case errors.As(err, &r) && r.Code == execution.CodeUnavailable:
+		a.sayf("  hint: gearbox doctor tells what this machine lacks\n")
 	}
 }
 

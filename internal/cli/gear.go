@@ -188,7 +188,11 @@ func (a *app) printExplanation(lines []gear.Line) error {
 		if l.Permission.Line > 0 {
 			place = fmt.Sprintf("line %d, column %d: ", l.Permission.Line, l.Permission.Column)
 		}
-		a.printf("%-5s  %s%s\n       rule %s (%s): %s\n", l.Effect, place, l.Permission, l.Rule, l.Layer, l.Why)
+		rule := l.Rule
+		if string(l.Layer) != rule {
+			rule += " (" + string(l.Layer) + ")"
+		}
+		a.printf("%-5s  %s%s\n       rule %s: %s\n", l.Effect, place, l.Permission, rule, l.Why)
 		if l.Effect != policy.Allow {
 			worst = l.Effect
 			a.printf("       to permit it: --allow %s\n", shellQuote(l.Permission.String()))

@@ -27,7 +27,7 @@ func TestDocumentedCommandLineIsTheRealOne(t *testing.T) {
 	}
 	var b strings.Builder
 	helpOf(t, &b, (&app{Streams{Out: io.Discard, Err: io.Discard}}).root())
-	want := before + begin + b.String() + "\n" + end + after
+	want := before + begin + b.String() + end + after
 	if want == string(text) {
 		return
 	}

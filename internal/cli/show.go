@@ -45,9 +45,12 @@ func (a *app) showStderr(r execution.Result) {
 	}
 }
 
+// tracebackHead is how Python begins to report an exception.
+const tracebackHead = "Traceback (most recent call last):"
+
 // traceback is the program's exception, unless its stderr ends in it already.
 func traceback(r execution.Result) string {
-	if r.Error == nil {
+	if r.Error == nil || strings.Contains(r.Stderr, tracebackHead) {
 		return ""
 	}
 	last := r.Error.Message
@@ -60,7 +63,7 @@ func traceback(r execution.Result) string {
 	if len(r.Error.Traceback) == 0 {
 		return last
 	}
-	return "Traceback (most recent call last):\n" + strings.Join(r.Error.Traceback, "") + last
+	return tracebackHead + "\n" + strings.Join(r.Error.Traceback, "") + last
 }
 
 // showDenied tells each violation with its place, what to do instead, and the

@@ -36,8 +36,12 @@ func TestOutputIsPassedOnUnchangedAndTheValueFollows(t *testing.T) {
 			"", "so far\nTraceback (most recent call last):\n  line 1\nValueError: no\n",
 		},
 		"traceback in both": {
-			execution.Result{Status: execution.StatusError, Stderr: "  line 1\nValueError: no\n", Error: &execution.Error{Code: "ValueError", Message: "no", Traceback: []string{"  line 1\n"}}},
-			"", "  line 1\nValueError: no\n",
+			execution.Result{Status: execution.StatusError, Stderr: "Traceback (most recent call last):\n  line 1\nValueError: no\n", Error: &execution.Error{Code: "ValueError", Message: "no", Traceback: []string{"  line 1\n"}}},
+			"", "Traceback (most recent call last):\n  line 1\nValueError: no\n",
+		},
+		"syntax error in both": {
+			execution.Result{Status: execution.StatusError, Stderr: "SyntaxError: no\n", Error: &execution.Error{Code: "SyntaxError", Message: "no"}},
+			"", "SyntaxError: no\n",
 		},
 		"notes": {
 			execution.Result{

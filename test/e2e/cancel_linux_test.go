@@ -18,11 +18,7 @@ import (
 const pipeSize = 512 << 10
 
 func TestInterruptedExecLeavesNothingBehind(t *testing.T) {
-	// Whatever the command leaves becomes our child when it ends.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		t.Skipf("cannot adopt orphans here: %v", err)
-	}
-	before := children(t)
+	before := adopt(t)
 	cmd := exec.CommandContext(t.Context(), "gearbox", "exec", "--data-dir", t.TempDir(), "-")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -50,6 +46,55 @@ func TestInterruptedExecLeavesNothingBehind(t *testing.T) {
 	if after := children(t); after != before {
 		t.Errorf("processes were left behind: %s, before: %s", after, before)
 	}
+}
+
+func TestExecWhoseReaderWentAwayLeavesNothingBehind(t *testing.T) {
+	before := adopt(t)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "gearbox", "exec", "--data-dir", t.TempDir(), "-c", "print('x')")
+	cmd.Stdout = writer
+	err = cmd.Run()
+	if state := cmd.ProcessState; !state.Exited() {
+		t.Errorf("%v: it did not end by itself", err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := children(t); after != before {
+		t.Errorf("processes were left behind: %s, before: %s", after, before)
+	}
+}
+
+func TestServeEndsInOrderOnSIGTERM(t *testing.T) {
+	before := adopt(t)
+	s := startServe(t)
+	s.send(greeting)
+	s.answer(1)
+	if err := s.cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("serve ended with %v\nstderr: %s", err, s.stderr.String())
+	}
+	if after := children(t); after != before {
+		t.Errorf("processes were left behind: %s, before: %s", after, before)
+	}
+}
+
+// adopt makes whatever a command leaves behind our child when it ends, and tells
+// which children there are already.
+func adopt(t *testing.T) string {
+	t.Helper()
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Skipf("cannot adopt orphans here: %v", err)
+	}
+	return children(t)
 }
 
 // children are the process ids of our children, as the kernel lists them.

@@ -1,15 +1,12 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -27,10 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func gearbox() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := cli.Main(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
-	stop()
-	os.Exit(code) //nolint:forbidigo // testscript takes a main function
+	os.Exit(cli.Process()) //nolint:forbidigo // testscript takes a main function
 }
 
 func TestScripts(t *testing.T) {

@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Process runs the command line of this process, on its streams and under its
+// signals, and returns its exit code.
+func Process() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks for an orderly end; a second one has its usual effect.
+	defer context.AfterFunc(ctx, stop)()
+	// When a reader such as head goes away, writing has to fail and not end the
+	// process, which has a sandbox to take down. Ignoring the signal would do too,
+	// but programs would inherit that (sigaction(2)), and a caught signal they do not.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return Main(ctx, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
+}
