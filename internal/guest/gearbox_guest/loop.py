@@ -14,10 +14,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import analyser, bridge, cell, report
+from . import analyser, bridge, cell, report, values
 
 PROTOCOL = 1
 ABILITIES = ("analyse", "arm", "run")
+
+# Bound when the module is loaded: a program may replace the attributes of os.
+_getpid, _exit = os.getpid, os._exit
 
 Narrow = Callable[[dict[str, Any]], None]
 
@@ -37,7 +40,7 @@ def serve(read_fd: int, write_fd: int, narrow: Narrow, workspace: str, site_path
     except (bridge.ProtocolError, OSError):
         pass
     # The host closed the bridge: nobody is left to end this process.
-    os._exit(0)
+    _exit(0)
 
 
 def warm(rounds: int) -> None:
@@ -80,7 +83,10 @@ class _Guest:
                 answer(frame)
 
     def _analyse(self, frame: bridge.Frame) -> None:
-        self._source = source = frame.body.decode()
+        try:
+            self._source = source = frame.body.decode()
+        except UnicodeDecodeError:
+            raise bridge.ProtocolError("the source is not UTF-8") from None
         self._program, self._failure = None, None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -105,7 +111,7 @@ class _Guest:
         try:
             if not error:
                 self._put_in_force(frame)
-        except (OSError, ValueError, KeyError, TypeError) as exc:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
             error = f"{type(exc).__name__}: {exc}"
         self._stream.write_frame(bridge.ARM, frame.id, {"error": _printable(error)})
 
@@ -126,15 +132,20 @@ class _Guest:
 
     def _run(self, frame: bridge.Frame) -> None:
         self._ran = True
-        head = self._execute(frame.head.get("variables") or {})
-        if os.getpid() != self._pid:
+        try:
+            head = self._execute(frame.head.get("variables") or {})
+        except BaseException as exc:  # noqa: BLE001 - the program replaced what the guest itself needs
+            head = _broken(exc)
+        if _getpid() != self._pid:
             # A copy that the program forked and that fell off its end: it exits as any process would.
-            os._exit(head["exit_code"])
+            _exit(head["exit_code"])
         try:
             self._stream.write_frame(bridge.RESULT, frame.id, head)
         except OSError:
             # The program closed the bridge. Its exit code still says how it ended.
-            os._exit(head["exit_code"])
+            _exit(head["exit_code"])
+        except BaseException:  # noqa: BLE001 - as above, and now nothing is left to answer with
+            _exit(head["exit_code"] or 1)
 
     def _execute(self, variables: dict[str, Any]) -> dict[str, Any]:
         if self._program is None and self._failure is None and self._source is not None:
@@ -202,6 +213,13 @@ def _describe_bare(exc: Exception) -> dict[str, Any]:
     bare = exc.with_traceback(None)
     bare.__context__ = None
     return report.describe(bare)
+
+
+def _broken(exc: BaseException) -> dict[str, Any]:
+    """Answer for a program after which the interpreter no longer works, with as little of it as possible."""
+    message = f"the program broke the interpreter it ran in: {values.short_name(type(exc))}"
+    described = {"class": "SystemError", "message": message, "text": f"SystemError: {message}\n"}
+    return {"outcome": "exception", "exit_code": 1, "exception": described}
 
 
 def _printable(text: str) -> str:

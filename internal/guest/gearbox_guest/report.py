@@ -37,7 +37,7 @@ def cut(exc: BaseException) -> None:
 def describe(exc: BaseException, workspace: str = "") -> dict[str, Any]:
     """Build the bridge's Exception head from an exception that was cut."""
     head: dict[str, Any] = {
-        "class": values.clean(type(exc).__name__),
+        "class": values.clean(values.short_name(type(exc))),
         "message": _shorten(values.clean(_message(exc)), MAX_MESSAGE),
         "text": _shorten(values.clean(text(exc)), MAX_TEXT),
     }
@@ -59,7 +59,7 @@ def _guarded(make: Callable[[], str], exc: BaseException) -> str:
     try:
         return make()
     except BaseException:  # noqa: BLE001
-        return f"{type(exc).__name__}\n"
+        return f"{values.short_name(type(exc))}\n"
 
 
 def _message(exc: BaseException) -> str:

@@ -60,6 +60,11 @@ def type_name(cls: type) -> str:
     return f"{_text(module)}.{name}"
 
 
+def short_name(cls: type) -> str:
+    """Name a class by its own name alone. A metaclass of the program is not asked."""
+    return _text(type.__dict__["__name__"].__get__(cls))
+
+
 def clean(text: str) -> str:
     """Replace lone surrogates, which strict JSON readers refuse, and join those that make a pair."""
     try:

@@ -307,6 +307,33 @@ class TestEnd(TestCell):
         self.assertIn("MemoryError", stderr)
 
 
+class TestTampering(TestCell):
+    def test_replaced_functions_do_not_keep_the_result_back(self) -> None:
+        self.value(
+            "import json, os\njson.dumps = json.JSONEncoder = os.write = os.getpid = os._exit = None\n5", 5
+        )
+        self.value("import sys\nsys.modules.clear()\n5", 5)
+        self.value("import sys\nsys.setrecursionlimit(30)\n5", 5)
+
+    def test_a_metaclass_is_not_asked(self) -> None:
+        source = """
+            class Meta(type):
+                def __getattribute__(cls, name): raise RuntimeError
+            class Odd(Exception, metaclass=Meta): pass
+            raise Odd("x")
+            """
+        result, _, _ = finish(textwrap.dedent(source))
+        self.assertEqual(result["exception"]["class"], "Odd")
+
+    def test_a_broken_interpreter_is_never_a_success(self) -> None:
+        ended = run("import builtins\nbuiltins.isinstance = None\n5")
+        self.assertEqual((ended.result, ended.returncode, ended.stderr), (None, 1, ""))
+        result, _, _ = finish(
+            "import traceback, threading\nthreading._shutdown = atexit = None\ndel threading._shutdown\n5"
+        )
+        self.assertEqual((result["outcome"], result["exit_code"]), ("exception", 1))
+
+
 class TestReport(TestCell):
     def test_the_report_is_that_of_the_interpreter(self) -> None:
         source = "def f(n):\n    return 1 / n\n\nf(0)\n"
@@ -401,8 +428,9 @@ class TestReport(TestCell):
             "ok\n",
             "<cell>:3: UserWarning: hm\n  warnings.warn('hm')\n",
         )
-        _, _, stderr = finish("x = 1\nx is 'a'")
+        _, _, stderr = finish("x = 1\nx is 'a'\ny = '\\d'")
         self.assertIn("<cell>:2: SyntaxWarning:", stderr)
+        self.assertRegex(stderr, "<cell>:3: (Syntax|Deprecation)Warning:")
 
     def test_an_own_excepthook_is_used(self) -> None:
         result, stdout, stderr = finish(
