@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from . import analyser_effects as effects
 from . import analyser_tables as tables
@@ -26,44 +26,63 @@ from .analyser_fold import (
     slash,
     until,
 )
+from .analyser_memo import MAX_CHOICES, Item, Memo, bounded_consts, bounded_names, key_of
 from .analyser_scope import Binding, Scope, TooMuch
 
-MAX_DEPTH = 40
+MAX_DEPTH = 100
 MAX_STEPS = 400_000
-MAX_CHOICES = 24
-"""So many different values of one expression are followed."""
+MAX_ITEMS = 1_000
+"""So many items of a literal are looked at."""
 
 
 class Resolver:
     """Answers what expressions mean. One resolver serves one program."""
 
     def __init__(self) -> None:
-        self._names: dict[int, tuple[str, ...]] = {}
-        self._consts: dict[int, tuple[Const, ...]] = {}
+        self._names = Memo(bounded_names)
+        self._consts = Memo(bounded_consts)
         self._steps = 0
         self._depth = 0
+        self._low = 0
+        """The shallowest expression still being resolved that the current one leans on."""
 
     # --- Names -----------------------------------------------------------------------------------
 
     def names(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
         """The dotted names that the expression may stand for, resolved through bindings."""
-        known = self._names.get(id(node))
+        return self._resolve(self._names, _NAMES.get(type(node)), node, scope, ())
+
+    def _resolve(
+        self, memo: Memo[Item], how: Any, node: ast.AST, scope: Scope, nothing: tuple[Item, ...]
+    ) -> tuple[Item, ...]:
+        """Resolve once. What refers to itself adds nothing to itself; what was resolved
+        while something that it leans on was not is kept only until the outermost question
+        is answered, since it may be incomplete."""
+        if how is None:
+            return nothing
+        key = key_of(node, scope)
+        known = memo.find(key)
         if known is not None:
-            return known
-        resolve = _NAMES.get(type(node))
-        if resolve is None or not self._descend():
-            return ()
-        self._names[id(node)] = ()  # what refers to itself means nothing more
+            self._low = min(self._low, known[1])
+            return nothing if known[0] is None else known[0]
+        depth = self._descend()
+        outer, self._low = self._low, depth
+        memo.open[key] = depth
         try:
-            found = _few(resolve(self, node, scope))
+            found = memo.bounded(how(self, node, scope)) or nothing
         finally:
             self._depth -= 1
-        self._names[id(node)] = found
+            del memo.open[key]
+        memo.keep(key, found, depth, self._low)
+        self._low = min(outer, self._low) if self._low < depth else outer
+        if self._depth == 0:
+            self._names.loose.clear()
+            self._consts.loose.clear()
         return found
 
     def _name(self, node: ast.Name, scope: Scope) -> Iterable[str]:
         bindings, builtin = scope.lookup(node.id, node.lineno)
-        for binding in bindings[:MAX_CHOICES]:
+        for binding in bindings:
             yield from self._bound(binding)
         if builtin:
             yield f"builtins.{node.id}"
@@ -91,9 +110,9 @@ class Resolver:
                 return []
             node, scope = bindings[0].node, bindings[0].scope
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            return [(item, scope) for item in node.elts[:MAX_CHOICES]]
+            return [(item, scope) for item in node.elts[:MAX_ITEMS]]
         if isinstance(node, ast.Dict):
-            return [(item, scope) for item in node.values[:MAX_CHOICES]]
+            return [(item, scope) for item in node.values[:MAX_ITEMS]]
         return []
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Iterable[str]:
@@ -139,7 +158,7 @@ class Resolver:
         yield from self.names(node.orelse, scope)
 
     def _either(self, node: ast.BoolOp, scope: Scope) -> Iterable[str]:
-        for value in node.values[:MAX_CHOICES]:
+        for value in node.values:
             yield from self.names(value, scope)
 
     def _inner(self, node: ast.NamedExpr | ast.Await | ast.Starred, scope: Scope) -> Iterable[str]:
@@ -157,19 +176,7 @@ class Resolver:
         if isinstance(node, ast.Constant):
             good = isinstance(node.value, (str, bytes, int)) and not isinstance(node.value, bool)
             return (Const(node.value),) if good else (UNKNOWN,)  # type: ignore[arg-type]
-        known = self._consts.get(id(node))
-        if known is not None:
-            return known
-        resolve = _CONSTS.get(type(node))
-        if resolve is None or not self._descend():
-            return (UNKNOWN,)
-        self._consts[id(node)] = (UNKNOWN,)
-        try:
-            found = _few(resolve(self, node, scope)) or (UNKNOWN,)
-        finally:
-            self._depth -= 1
-        self._consts[id(node)] = found
-        return found
+        return self._resolve(self._consts, _CONSTS.get(type(node)), node, scope, (UNKNOWN,))
 
     def texts(self, node: ast.AST, scope: Scope) -> list[str]:
         """The whole texts among the values of the expression."""
@@ -177,9 +184,9 @@ class Resolver:
 
     def _name_consts(self, node: ast.Name, scope: Scope) -> Iterable[Const]:
         bindings, builtin = scope.lookup(node.id, node.lineno)
-        if builtin or len(bindings) > MAX_CHOICES:
+        if builtin or not bindings:
             yield UNKNOWN
-        for binding in bindings[:MAX_CHOICES]:
+        for binding in bindings:
             if binding.how == "value" and binding.node is not None:
                 yield from self.consts(binding.node, binding.scope)
             elif binding.how == "each" and binding.node is not None:
@@ -189,7 +196,7 @@ class Resolver:
 
     def _item_consts(self, node: ast.expr, scope: Scope) -> Iterable[Const]:
         items = self.items(node, scope)
-        if not items or len(items) == MAX_CHOICES or isinstance(node, ast.Dict):
+        if not items or len(items) == MAX_ITEMS or isinstance(node, ast.Dict):
             yield UNKNOWN
         for item, inside in items:
             yield from self.consts(item, inside)
@@ -340,27 +347,12 @@ class Resolver:
             pieces.append(values[0])
         return pieces if pieces and len(pieces) < MAX_CHOICES else None
 
-    def _descend(self) -> bool:
+    def _descend(self) -> int:
         self._steps += 1
-        if self._steps > MAX_STEPS:
-            raise TooMuch(f"over {MAX_STEPS} steps of resolving names")
-        if self._depth >= MAX_DEPTH:
-            return False
+        if self._steps > MAX_STEPS or self._depth >= MAX_DEPTH:
+            raise TooMuch("names are resolved over too many steps")
         self._depth += 1
-        return True
-
-
-_Item = TypeVar("_Item")
-
-
-def _few(found: Iterable[_Item]) -> tuple[_Item, ...]:
-    """The first different ones, so that choices cannot multiply."""
-    few: dict[_Item, None] = {}
-    for item in found:
-        few[item] = None
-        if len(few) >= MAX_CHOICES:
-            break
-    return tuple(few)
+        return self._depth
 
 
 def _join(base: str, attribute: str) -> str:

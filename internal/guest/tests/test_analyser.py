@@ -77,6 +77,18 @@ class Names(Check):
         self.says("def f():\n    global g\n    g = eval\nf()\n", "unsafe(eval)")
         self.says("import os\nwith os as p, x as y:\n    p.getenv('K')", "env(K)")
 
+    def test_names_that_lean_on_themselves_keep_all_meanings(self) -> None:
+        self.says("import json\na = None\na = b or 1\nb = a\nb = json\nb\na.codecs", "unsafe(reexport)")
+        self.says("import json\n" + "x = 1\n" * 300 + "x = json\nx.codecs", "unsafe(reexport)")
+        self.says("import json\nfor m in [" + "1, " * 100 + "json]: m.codecs", "unsafe(reexport)")
+
+    def test_long_programs_that_rebind_one_name_are_no_alarm(self) -> None:
+        self.says(
+            "import pandas\ndf = pandas.DataFrame()\n" + "df = df.dropna().head(3)\n" * 200 + "df.format(1)"
+        )
+        self.says("out = ''\n" + "out += 'x'\n" * 200 + "out.format(1)\nopen(out)")
+        self.says("s = " + " + ".join(["'a'"] * 90) + "\ns.format(1)")
+
     def test_words_in_texts_and_comments_never_count(self) -> None:
         self.says(
             "# import os; eval('1')\nx = 'os.system(\"rm -rf /\") http://example.com __globals__'\nprint(x)"
