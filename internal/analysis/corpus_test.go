@@ -20,6 +20,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/cpython/cpythontest"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/guest"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
@@ -45,7 +46,11 @@ func analyse(ctx context.Context, t *testing.T, sources ...string) ([]bridge.Fac
 	}
 	interpreter := cpythontest.Interpreter(t)
 	defer interpreter.Release()
-	cmd := exec.CommandContext(ctx, interpreter.Executable, "-I", "-B", "testdata/analyse.py", "../guest", strconv.Itoa(memory))
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, guest.Files); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, interpreter.Executable, "-I", "-B", "testdata/analyse.py", folder, strconv.Itoa(memory))
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &stderr
 	out, err := cmd.Output()
