@@ -318,8 +318,9 @@ class Rules:
     def _template(self, template: str, node: ast.AST) -> None:
         """The fields of a format string walk attributes and items of what is formatted."""
         for attribute in field_names(template):
-            if special(attribute) or attribute in ("__class__", "__dict__"):
-                self.report.add("unsafe", special(attribute) or "dunder", f"format {{{attribute}}}", node)
+            word = special(attribute)
+            if word is not None:
+                self.report.add("unsafe", word, f"format {{{attribute}}}", node)
 
     def _import_call(self, node: ast.Call, scope: Scope) -> None:
         values = self.resolver.consts(node.args[0], scope) if node.args else ()

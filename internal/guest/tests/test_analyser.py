@@ -129,6 +129,7 @@ class Names(Check):
 
     def test_format_fields_are_read(self) -> None:
         self.says("'{0.name} {1[key]:>{width}}'.format(a, b)")
+        self.says("'{0.__class__.__name__}({self.size})'.format(a, self=b)")
         self.says("'{0:{1.__globals__}}'.format(a, f)", "unsafe(dunder)")
 
     def test_text_annotations_are_code(self) -> None:
