@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -80,18 +81,40 @@ func (a *app) demo(ctx context.Context, o sidecar.Options) error {
 }
 
 // connect starts the server and speaks MCP with it. The server's log would drown
-// the walk, so only warnings of it matter here, and those are in the answers.
+// the walk, so it is shown only when the server does not come up.
 func (a *app) connect(ctx context.Context, e clientconfig.Entry) (*mcp.ClientSession, error) {
 	server := exec.CommandContext(ctx, e.Command, e.Args...)
 	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) } // it has a sandbox to take down
+	log := &serverLog{}
+	server.Stderr = log
 	a.printf("$ %s %s\n", e.Command, strings.Join(e.Args, " "))
 	client := mcp.NewClient(&mcp.Implementation{Name: "gearbox demo", Version: version()}, nil)
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: server}, nil)
 	if err != nil {
-		return nil, fmt.Errorf("speak MCP with %s: %w", e.Command, err)
+		return nil, fmt.Errorf("speak MCP with %s: %w\n%s", e.Command, err, log)
 	}
 	a.printf("The server answered; it speaks MCP %s.\n", session.InitializeResult().ProtocolVersion)
+	a.printf("On the first start of all it unpacks its Python meanwhile, which takes some seconds.\n")
 	return session, nil
+}
+
+// serverLog is what a server wrote to its standard error. The process writes
+// while the demo reads.
+type serverLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // walk makes the calls, shows request and answer, and counts those that went wrong.
