@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import platform
+import signal
 import sys
 import time
 import warnings
@@ -21,6 +22,7 @@ ABILITIES = ("analyse", "arm", "run")
 
 # Bound when the module is loaded: a program may replace the attributes of os.
 _getpid, _exit = os.getpid, os._exit
+_SIGNALS = signal.valid_signals()
 
 Narrow = Callable[[dict[str, Any]], None]
 
@@ -65,7 +67,6 @@ class _Guest:
         self._program: cell.Program | None = None
         self._failure: dict[str, Any] | None = None
         self._armed = False
-        self._ran = False
 
     def converse(self) -> None:
         """Answer frames until the stream ends. After the result, and after a frame of an unknown kind, only wait."""
@@ -78,9 +79,8 @@ class _Guest:
                 return
             answer = answers.get(frame.kind)
             if answer is None:
-                answers.clear()
-            elif not self._ran:
-                answer(frame)
+                self._park()
+            answer(frame)
 
     def _analyse(self, frame: bridge.Frame) -> None:
         try:
@@ -130,8 +130,7 @@ class _Guest:
             }
         )
 
-    def _run(self, frame: bridge.Frame) -> None:
-        self._ran = True
+    def _run(self, frame: bridge.Frame) -> NoReturn:
         try:
             head = self._execute(frame.head.get("variables") or {})
         except BaseException as exc:  # noqa: BLE001 - the program replaced what the guest itself needs
@@ -139,6 +138,8 @@ class _Guest:
         if _getpid() != self._pid:
             # A copy that the program forked and that fell off its end: it exits as any process would.
             _exit(head["exit_code"])
+        # From here on no handler of the program may interfere; threads of it still may.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             self._stream.write_frame(bridge.RESULT, frame.id, head)
         except OSError:
@@ -146,6 +147,18 @@ class _Guest:
             _exit(head["exit_code"])
         except BaseException:  # noqa: BLE001 - as above, and now nothing is left to answer with
             _exit(head["exit_code"] or 1)
+        self._park()
+
+    def _park(self) -> NoReturn:
+        """Wait to be killed. A thread of the program may still interrupt this one."""
+        while True:
+            try:
+                if self._stream.read_frame() is None:
+                    _exit(0)
+            except (bridge.ProtocolError, OSError):
+                _exit(0)
+            except BaseException:  # noqa: BLE001
+                continue
 
     def _execute(self, variables: dict[str, Any]) -> dict[str, Any]:
         if self._program is None and self._failure is None and self._source is not None:

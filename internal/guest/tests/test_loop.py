@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -77,6 +78,19 @@ class TestConversation(unittest.TestCase):
             guest.send(bridge.RUN, {})
             guest.read()
             self.assertIsNone(guest.process.poll())
+
+    def test_what_the_program_left_running_does_not_end_the_wait(self) -> None:
+        with Guest() as guest:
+            guest.analyse("import signal\nsignal.signal(signal.SIGUSR1, lambda *_: 1 / 0)\nx = 1")
+            guest.send(bridge.RUN, {})
+            guest.read()
+            for _ in range(3):
+                guest.process.send_signal(signal.SIGUSR1)
+            guest.close_writing()
+            with self.assertRaises(EOFError):
+                guest.read()
+            self.assertEqual(guest.process.communicate(), (b"", b""))
+            self.assertEqual(guest.process.returncode, 0)
 
     def test_after_a_frame_of_an_unknown_kind_nothing_is_answered(self) -> None:
         with Guest() as guest:
