@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func gearbox() {
-	os.Exit(cli.Process()) //nolint:forbidigo // testscript takes a main function
+	os.Exit(cli.Process())
 }
 
 func TestScripts(t *testing.T) {
