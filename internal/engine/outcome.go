@@ -105,6 +105,10 @@ const (
 	errnoDQuot = 122 // EDQUOT
 )
 
+// noThread is what CPython's thread module says when the kernel gives it no
+// thread, for want of a process number or of room for a stack.
+const noThread = "can't start new thread"
+
 // raised judges an uncaught exception. One that a limit causes is that limit's.
 func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridge.ResultHead) execution.Result {
 	ex := head.Exception
@@ -115,7 +119,7 @@ func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridg
 		r.Status, r.Error.Code = execution.StatusMemoryLimit, string(execution.CodeMemoryLimit)
 	case ex.Errno == errnoNoSpc || ex.Errno == errnoDQuot || ex.Errno == errnoFBig:
 		r.Status, r.Error.Code = execution.StatusDiskLimit, string(execution.CodeDiskLimit)
-	case ended.ProcessesFull && (ex.Errno == errnoAgain || ex.Class == "RuntimeError"):
+	case ended.ProcessesFull && ex.Errno == errnoAgain, ex.Class == "RuntimeError" && ex.Message == noThread:
 		r.Status, r.Error.Code = execution.StatusProcessLimit, string(execution.CodeProcessLimit)
 	}
 	return r

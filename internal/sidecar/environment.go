@@ -21,7 +21,7 @@ var _ mcpserver.Environment = (*environment)(nil)
 // Info implements [mcpserver.Environment].
 func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
 	info := mcpserver.Info{
-		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: e.gear.Languages(),
+		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: languages(e.gear),
 		WorkDir: "/workspace", Limits: e.gear.Limits(),
 	}
 	place, err := e.places.Place(ctx, e.gear, execution.Python)
@@ -41,6 +41,14 @@ func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
 	}
 	info.Packages = len(list)
 	return info, nil
+}
+
+// languages are those of the gear that this version can run.
+func languages(g gear.Frozen) []execution.Language {
+	if g.AllowsLanguage(execution.Python) {
+		return []execution.Language{execution.Python}
+	}
+	return nil
 }
 
 // Packages implements [mcpserver.Environment].

@@ -16,11 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
-	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
@@ -87,25 +84,21 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, 
 	s.environment = &environment{places: s.places, gear: s.gears.base}
 	s.server, err = mcpserver.New(mcpserver.Config{
 		Engine: s.engine, Environment: s.environment, Logger: l, Version: version, Compat: o.Compat,
+		Languages: languages(s.gears.base),
 	})
 	return err
 }
 
 // Serve answers one MCP client over the transport until it goes away or ctx ends.
-func (s *Sidecar) Serve(ctx context.Context, t mcp.Transport) error { return s.server.Serve(ctx, t) }
+func (s *Sidecar) Serve(ctx context.Context, t mcpserver.Transport) error {
+	return s.server.Serve(ctx, t)
+}
 
 // Engine runs executions.
 func (s *Sidecar) Engine() *engine.Engine { return s.engine }
 
 // Environment tells what code would find.
 func (s *Sidecar) Environment() mcpserver.Environment { return s.environment }
-
-// Gears lists the gears of the data directory and the built-in ones.
-func (s *Sidecar) Gears() *gear.Registry { return s.gears.registry }
-
-// Freeze resolves a gear as a run would have it: the server's own for an empty
-// name, otherwise the stricter decision of both.
-func (s *Sidecar) Freeze(name string) (gear.Frozen, error) { return s.gears.Freeze(name) }
 
 // Close ends every run and every process that was started, and lets go of the
 // data directory. It may be repeated.

@@ -1,0 +1,21 @@
+# attack: outlive the run: ignore signals, leave the group, fork twice, kill the reaper
+# defence: the pid namespace dies with its first process, whatever the others do; only the host can end that one
+import signal, time
+for number in range(1, 65):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        pass
+for number in (9, 15, 19):
+    refused(f"signal {number} to the reaper", lambda n=number: os.kill(1, n))
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        libc.prctl(1, 0, 0, 0, 0)
+        open("/workspace/daemon", "w").write(str(os.getpid()))
+        while True:
+            time.sleep(1)
+    os._exit(0)
+while not os.path.exists("/workspace/daemon"):
+    pass
+check("a daemon was left behind for the host to end", True)
