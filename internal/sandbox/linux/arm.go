@@ -4,7 +4,6 @@ package linux
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -31,13 +30,10 @@ func (c *child) Arm(ctx context.Context, a sandbox.Arm) error {
 	}
 	err := c.source.outside.check(c.processes(), filters)
 	if err == nil {
-		err = checkLimits(c.cell, head.Limits)
+		err = c.processes().unlessGone(checkLimits(c.cell, head.Limits))
 	}
 	if err != nil {
-		c.Kill(sandbox.CauseUnsealed)
-		if !errors.Is(err, errGone) {
-			c.source.server.stop()
-		}
+		c.source.distrust(c, err)
 		return fmt.Errorf("child is not narrowed: %w", err)
 	}
 	c.watchMemory(a.Limits)

@@ -5,11 +5,10 @@ package linux
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,7 +47,41 @@ func newOutside(serverPID int, id identity) (outside, error) {
 		return outside{}, fmt.Errorf("count own filters (Linux 5.9 or later): %w", err)
 	}
 	o := outside{host: host, server: server, identity: id, filters: filters}
-	return o, o.apart("fork server", server, host, namespaceNames())
+	return o, errors.Join(o.apart("fork server", server, host, namespaceNames()), o.checkServer(serverPID))
+}
+
+// checkServer: the fork server holds the capabilities that init left it, over its own
+// namespaces, and is who it has to be.
+func (o outside) checkServer(pid int) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err
+	}
+	most := fmt.Sprintf("%016x", uint64(1<<unix.CAP_SYS_ADMIN|1<<unix.CAP_SETPCAP|1<<unix.CAP_SETFCAP))
+	want := o.wantIdentity()
+	for _, set := range []string{"CapPrm", "CapEff", "CapBnd"} {
+		want[set] = most
+	}
+	want["CapInh"], want["CapAmb"] = noCapabilities, noCapabilities
+	return compareStatus("fork server", status, want)
+}
+
+const noCapabilities = "0000000000000000"
+
+// wantIdentity is the user and group of every process of a sandbox, four times each:
+// real, effective, saved and of the file system.
+func (o outside) wantIdentity() map[string]string {
+	four := func(id int) string { return strings.TrimSuffix(strings.Repeat(strconv.Itoa(id)+"\t", 4), "\t") }
+	return map[string]string{"Uid": four(o.identity.uid), "Gid": four(o.identity.gid), "Threads": "1"}
+}
+
+func compareStatus(who string, status []byte, want map[string]string) error {
+	for name, value := range want {
+		if got := field(status, name); got != value {
+			return fmt.Errorf("%s has %s %q, not %q", who, name, got, value)
+		}
+	}
+	return nil
 }
 
 // apart tells which of names are shared between a and b.
@@ -74,19 +107,26 @@ func (o outside) check(p processes, filters int) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(o.checkCell(cell, filters), o.checkReaper(reaper))
-	if err == nil {
+	return p.unlessGone(errors.Join(o.checkCell(cell, filters), o.checkReaper(reaper)))
+}
+
+// unlessGone turns a finding into errGone if a process ended meanwhile: what was read
+// may have been one that somebody was just killing.
+func (p processes) unlessGone(finding error) error {
+	if finding == nil {
 		return nil
 	}
-	// What was read may have been a dead process, or even another one that was
-	// given its number.
-	for pid, p := range map[int]*pidfd{cell: p.cell, reaper: p.reaper} {
-		if now, e := p.pid(); e != nil || now != pid {
-			return fmt.Errorf("%w: %w", errGone, err)
+	for _, p := range []*pidfd{p.cell, p.reaper} {
+		if p.hasEnded(endGrace) {
+			return fmt.Errorf("%w: %w", errGone, finding)
 		}
 	}
-	return err
+	return finding
 }
+
+// endGrace is how long a process that looks wrong may take to turn out to be dying:
+// the kernel takes it apart before it says that it has ended.
+const endGrace = 200 * time.Millisecond
 
 func (o outside) checkCell(pid, filters int) error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -132,18 +172,13 @@ func (o outside) checkReaper(pid int) error {
 // checkStatus looks at /proc/PID/status: identity, number in the own namespace,
 // capabilities, privileges and filters.
 func (o outside) checkStatus(who string, status []byte, inner string, filters int) error {
-	uid, gid := strconv.Itoa(o.identity.uid), strconv.Itoa(o.identity.gid)
-	want := map[string]string{
-		"Uid": strings.Join([]string{uid, uid, uid, uid}, "\t"), "Gid": strings.Join([]string{gid, gid, gid, gid}, "\t"),
-		"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(o.filters + filters), "Threads": "1",
-	}
+	want := o.wantIdentity()
+	want["NoNewPrivs"], want["Seccomp"], want["Seccomp_filters"] = "1", "2", strconv.Itoa(o.filters+filters)
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
-		want[set] = "0000000000000000"
+		want[set] = noCapabilities
 	}
-	for name, value := range want {
-		if got := field(status, name); got != value {
-			return fmt.Errorf("%s has %s %q, not %q", who, name, got, value)
-		}
+	if err := compareStatus(who, status, want); err != nil {
+		return err
 	}
 	// One number per pid namespace, from the reader's to its own: the host's (which
 	// may have outer ones itself), the fork server's, the child's.
@@ -169,7 +204,8 @@ func (o outside) checkMaps(pid int) error {
 	return nil
 }
 
-// checkMounts: nothing but scratch can be written. /proc stands twice, the fork
+// checkMounts: no mount brings set-user-id programs, and none devices apart from the
+// five that are mounted one by one. Nothing but scratch can be written. /proc stands twice, the fork
 // server's below the cell's, and holds nothing of a process that may be changed.
 func checkMounts(pid int) error {
 	mounts, err := readMounts(pid)
@@ -178,7 +214,10 @@ func checkMounts(pid int) error {
 	}
 	writable := map[string]int{}
 	for _, m := range mounts {
-		if !m.readOnly {
+		if !m.has("nosuid") || !m.has("nodev") && !m.has("noexec") {
+			return fmt.Errorf("cell has the mount %s with %v", m.point, m.options)
+		}
+		if !m.has("ro") {
 			writable[m.point]++
 		}
 	}
@@ -210,9 +249,6 @@ func checkLimits(p *pidfd, l bridge.ArmLimits) error {
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %w", errGone, err)
-		}
 		return err
 	}
 	for name, most := range limitNames(l) {
@@ -240,27 +276,4 @@ func checkLimit(text, name string, most int64) error {
 		return nil
 	}
 	return fmt.Errorf("no line for %s", strings.ToLower(name))
-}
-
-// openScratch keeps a hold of the child's scratch, to ask it how full it was. The
-// child has run no user code: no link leads astray.
-func (c *child) openScratch() error {
-	pid, err := c.cell.pid()
-	if err != nil {
-		return err
-	}
-	name := filepath.Join("/proc", strconv.Itoa(pid), "root", workspace)
-	fd, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open scratch: %w", err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	select {
-	case <-c.ended:
-		return errors.Join(errGone, unix.Close(fd))
-	default:
-		c.scratch = os.NewFile(uintptr(fd), "scratch")
-		return nil
-	}
 }

@@ -3,6 +3,7 @@
 package linux
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"testing"
@@ -122,27 +123,47 @@ time.sleep(3600)
 }
 
 func TestForksThatShareMemoryAreNotCountedTwice(t *testing.T) {
-	s := open(t, sandbox.Shape{})
 	const code = `
 import os, time
 held = b"x" * (100 << 20)
-children = []
 for _ in range(6):
-    pid = os.fork()
-    if pid == 0:
-        time.sleep(0.4)
-        os._exit(0)
-    children.append(pid)
-for pid in children:
-    os.waitpid(pid, 0)
-"end"
+    if os.fork() == 0:
+        time.sleep(3600)
+print("ready", flush=True)
+time.sleep(3600)
 `
 	limits := execution.DefaultLimits()
 	limits.Memory = 300 * execution.MiB
-	out := drive(t, s, sandboxtest.Program{Code: code, Arm: sandbox.Arm{Limits: limits}})
-	if out.Result == nil || string(out.Result.Value) != `"end"` {
-		t.Errorf("ended %+v, result %+v", out.Ended, out.Result)
+	ended := runUntilReady(t, open(t, sandbox.Shape{}), sandbox.Arm{Limits: limits}, code, func(c *child) {
+		if held, tasks := c.watch.measure(); held > limits.Memory || held < 100*execution.MiB || tasks != 7 {
+			t.Errorf("measured %v in %d tasks", held, tasks)
+		}
+	})
+	if ended.Cause != sandbox.CauseCancelled {
+		t.Errorf("ended %+v", ended)
 	}
+}
+
+// runUntilReady runs a program until its first line, calls look, and kills it.
+func runUntilReady(t *testing.T, s sandbox.Source, arm sandbox.Arm, code string, look func(*child)) sandbox.Ended {
+	t.Helper()
+	c := start(t, s)
+	lines, out := io.Pipe()
+	defer out.Close()
+	go func() {
+		if line, err := bufio.NewReader(lines).ReadString('\n'); err != nil || line != "ready\n" {
+			t.Errorf("first line %q, %v", line, err)
+		} else {
+			look(c)
+		}
+		c.Kill(sandbox.CauseCancelled)
+		_, _ = io.Copy(io.Discard, lines)
+	}()
+	outcome, err := sandboxtest.Drive(bounded(t), c, sandboxtest.Program{Code: code, Arm: arm, Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome.Ended
 }
 
 func TestFullScratchIsKnown(t *testing.T) {
@@ -162,8 +183,7 @@ func TestFullScratchIsKnown(t *testing.T) {
 }
 
 func TestProcessLimitStopsAForkBombAndIsSeen(t *testing.T) {
-	s := open(t, sandbox.Shape{Processes: 20})
-	out := run(t, s, `
+	const code = `
 import os, time
 n = 1
 try:
@@ -173,12 +193,16 @@ try:
         n += 1
 except OSError:
     pass
-print(n, flush=True)
-time.sleep(0.3)
-n
-`)
-	if out.Result == nil || string(out.Result.Value) != "20" {
-		t.Fatalf("result %+v, ended %+v", out.Result, out.Ended)
+print("ready" if n == 20 else n, flush=True)
+time.sleep(3600)
+`
+	limits := execution.DefaultLimits()
+	limits.Processes = 20
+	ended := runUntilReady(t, open(t, sandbox.Shape{}), sandbox.Arm{Limits: limits}, code, func(c *child) {
+		c.source.watcher.look(c.watch)
+	})
+	if !ended.ProcessesFull {
+		t.Errorf("ended %+v", ended)
 	}
 }
 
@@ -209,4 +233,17 @@ func TestStandardStreamsCanBeOpenedByName(t *testing.T) {
 	if out.Stdout != "out" || out.Stderr != "err" || out.Result == nil || string(out.Result.Value) != `"in"` {
 		t.Errorf("stdout %q, stderr %q, result %+v", out.Stdout, out.Stderr, out.Result)
 	}
+}
+
+func TestChildThatIsKilledWhileItIsArmedDoesNotEndTheSource(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	for range 20 {
+		c := start(t, s)
+		go c.Kill(sandbox.CauseCancelled)
+		_ = c.Arm(bounded(t), sandbox.Arm{Limits: execution.DefaultLimits(), NoExec: true})
+		if e, err := c.Wait(bounded(t)); err != nil || e.Cause != sandbox.CauseCancelled {
+			t.Fatalf("ended %+v, %v", e, err)
+		}
+	}
+	start(t, s)
 }

@@ -68,7 +68,7 @@ func MaybeInit() {
 	runtime.LockOSThread()
 	step, err := runInit()
 	reportInit(step, err)
-	os.Exit(1)
+	os.Exit(1) //nolint:forbidigo // the process was only init: there is no main to return to
 }
 
 // reportInit sends the outcome to the host. Without it the host sees only that the

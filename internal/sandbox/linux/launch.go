@@ -102,7 +102,7 @@ type server struct {
 
 // launch starts a fork server and returns when it is ready to fork.
 func launch(ctx context.Context, c launchConfig) (*server, error) {
-	s, err := startInit(c)
+	s, err := startInit(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func launch(ctx context.Context, c launchConfig) (*server, error) {
 }
 
 // startInit re-executes this binary as process 1 of fresh namespaces.
-func startInit(c launchConfig) (*server, error) {
+func startInit(ctx context.Context, c launchConfig) (*server, error) {
 	config, err := configFile(c.init)
 	if err != nil {
 		return nil, fmt.Errorf("pass configuration: %w", err)
@@ -130,7 +130,8 @@ func startInit(c launchConfig) (*server, error) {
 	defer theirs.Close()
 
 	s := &server{control: ours, errors: &tail{logger: c.logger}, exited: make(chan struct{})}
-	cmd := exec.Command("/proc/self/exe")
+	// It outlives the call that starts it: Close ends it.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/proc/self/exe")
 	cmd.Args = []string{initName}
 	cmd.Env = []string{}
 	cmd.ExtraFiles = []*os.File{config, theirs}

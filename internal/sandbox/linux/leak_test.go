@@ -3,13 +3,15 @@
 package linux
 
 import (
+	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/sandboxtest"
@@ -31,23 +33,9 @@ func count(t *testing.T) holdings {
 		t.Fatal(err)
 	}
 	return holdings{
-		descriptors: len(fds), processes: descendants(t),
+		descriptors: len(fds), processes: len(tree(os.Getpid(), 0)) - 1,
 		mounts: strings.Count(string(mounts), "\n"), goroutines: runtime.NumGoroutine(),
 	}
-}
-
-// descendants counts the processes below this one.
-func descendants(t *testing.T) int {
-	t.Helper()
-	n := 0
-	for _, dir := range []string{strconv.Itoa(os.Getpid())} {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += len(tree(pid, pid)) - 1
-	}
-	return n
 }
 
 func TestTwoHundredChildrenLeaveNothing(t *testing.T) {
@@ -110,5 +98,52 @@ func abandonOne(t *testing.T, s sandbox.Source) {
 	c.Kill(sandbox.CauseAbandoned)
 	if _, err := c.Wait(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// hostVariable makes this binary hold a child until it is killed.
+const hostVariable = "GEARBOX_TEST_HOST"
+
+// TestHelperHost is the process that TestChildrenDieWithTheHost kills.
+func TestHelperHost(t *testing.T) {
+	if os.Getenv(hostVariable) == "" {
+		t.Skip("not started by another test")
+	}
+	c := start(t, open(t, sandbox.Shape{}))
+	pid, err := c.cell.pid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(os.Stdout, "child %d\n", pid)
+	<-c.ended
+}
+
+// TestChildrenDieWithTheHost: the host is killed without a chance to clean up.
+func TestChildrenDieWithTheHost(t *testing.T) {
+	backend(t, nil) // skips where there is no sandbox
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestHelperHost$")
+	cmd.Env = append(os.Environ(), hostVariable+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if n, err := fmt.Fscanf(out, "child %d\n", &pid); n != 1 || err != nil {
+		t.Fatalf("no child: %v", err)
+	}
+	cell, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(cell)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if !waitReadable(cell, patience) {
+		t.Error("the child lives on")
 	}
 }

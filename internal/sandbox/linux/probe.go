@@ -128,7 +128,7 @@ func (p *prober) tryNamespaces(ctx context.Context, flags uintptr) error {
 	if flags == unix.CLONE_NEWUSER {
 		attributes = &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL}
 	}
-	s, err := startInit(launchConfig{
+	s, err := startInit(ctx, launchConfig{
 		init: initConfig{OnlyNamespaces: true}, attributes: attributes, logger: p.backend.config.Logger,
 	})
 	if err != nil {

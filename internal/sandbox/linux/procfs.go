@@ -4,11 +4,14 @@ package linux
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,6 +61,36 @@ func (p *pidfd) pid() (int, error) {
 	return pid, nil
 }
 
+// hasEnded reports whether the process ends within the given time. The mutex is not
+// held meanwhile, so that it can be killed.
+func (p *pidfd) hasEnded(within time.Duration) bool {
+	p.mu.Lock()
+	if p.fd < 0 {
+		p.mu.Unlock()
+		return true
+	}
+	fd, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
+	p.mu.Unlock()
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return waitReadable(fd, within)
+}
+
+// waitReadable waits for a process descriptor, which is readable once its process
+// has ended (pidfd_open(2)).
+func waitReadable(fd int, within time.Duration) bool {
+	deadline := time.Now().Add(within)
+	for {
+		left := max(0, time.Until(deadline))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil && n > 0
+		}
+	}
+}
+
 // field returns the value of a line "name: value", without surrounding space.
 func field(text []byte, name string) string {
 	for line := range bytes.Lines(text) {
@@ -88,9 +121,11 @@ func namespaceLinks(process string) (map[string]string, error) {
 
 // mountLine is what matters of a line of mountinfo (proc_pid_mountinfo(5)).
 type mountLine struct {
-	point    string
-	readOnly bool
+	point   string
+	options []string
 }
+
+func (m mountLine) has(option string) bool { return slices.Contains(m.options, option) }
 
 func readMounts(pid int) ([]mountLine, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
@@ -103,17 +138,7 @@ func readMounts(pid int) ([]mountLine, error) {
 		if len(f) < 6 {
 			return nil, fmt.Errorf("strange line in mountinfo: %q", line)
 		}
-		ro := f[5] == "ro" || strings.HasPrefix(f[5], "ro,")
-		out = append(out, mountLine{point: f[4], readOnly: ro})
+		out = append(out, mountLine{point: f[4], options: strings.Split(f[5], ",")})
 	}
 	return out, nil
-}
-
-// isFull reports whether a file system has met its limit of blocks or of files.
-func isFull(place *os.File) bool {
-	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(place.Fd()), &st); err != nil {
-		return false
-	}
-	return st.Bavail == 0 || st.Ffree == 0
 }

@@ -237,16 +237,20 @@ func (s *source) settle(ctx context.Context, c *child) error {
 	if err := c.readHello(ctx); err != nil {
 		return c.explain(ctx, err)
 	}
-	err := s.outside.check(c.processes(), 1)
-	if err == nil {
-		err = c.openScratch()
-	}
-	if err != nil && !errors.Is(err, errGone) {
-		// Children of this fork server cannot be trusted, the living ones included.
-		s.backend.config.Logger.Error("child is not sealed; ending its fork server", "error", err)
-		c.Kill(sandbox.CauseUnsealed)
-		s.server.stop()
+	if err := s.outside.check(c.processes(), 1); err != nil {
+		s.distrust(c, err)
 		return fmt.Errorf("child is not sealed: %w", err)
 	}
-	return err
+	return c.processes().unlessGone(c.openScratch())
+}
+
+// distrust ends the fork server of a child that is not as it has to be: its other
+// children, the living ones included, come from the same hands.
+func (s *source) distrust(c *child, finding error) {
+	if errors.Is(finding, errGone) {
+		return // it ended while it was looked at, which is no fault
+	}
+	s.backend.config.Logger.Error("child is not sealed; ending its fork server", "error", finding)
+	c.Kill(sandbox.CauseUnsealed)
+	s.server.stop()
 }
