@@ -34,7 +34,7 @@
 //
 //	guest → host  hello     the guest is sealed and parked. {"protocol":1,"python":"3.14.6","abilities":[…]}
 //	host → guest  analyse   body: the source. {"language":"python"}
-//	guest → host  facts     {"facts":[{"kind","target","via","line","column"}],"error":null}
+//	guest → host  facts     {"facts":[{"kind","target","via","line","column"}],"failure":{…} if it does not parse}
 //	host → guest  arm       limits, environment and files, all before any user code; body: the files' bytes
 //	guest → host  arm       {"error":""} once they are in force
 //	host → guest  run       {"variables":{…}}: the parsed source of analyse runs
