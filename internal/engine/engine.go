@@ -88,6 +88,12 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 	if err != nil {
 		return "", err
 	}
+	if most := frozen.Limits().MaxTimeout; r.Timeout > most {
+		return "", &execution.RejectedError{
+			Code: execution.CodeInvalidArgument, Field: "timeout_seconds",
+			Message: fmt.Sprintf("%v: the gear %s allows at most %v seconds", r.Timeout.Seconds(), frozen.Name(), most.Seconds()),
+		}
+	}
 	var place Place
 	if refusal := precheck(frozen, r); refusal == nil && frozen.Enabled() {
 		if place, err = e.c.Places.Place(ctx, frozen, r.Language); err != nil {
@@ -252,7 +258,7 @@ func notFound(id execution.ID, err error) error {
 	}
 }
 
-// freeze is what the engine needs of a gear before anything else.
+// precheck refuses what a gear refuses without looking at what the code does.
 func precheck(g gear.Frozen, r execution.Request) *execution.Error {
 	if !g.AllowsLanguage(r.Language) {
 		return languageRefused(g, r.Language)

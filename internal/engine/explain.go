@@ -37,7 +37,8 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 	unwatch := context.AfterFunc(ctx, func() { child.Kill(sandbox.CauseCancelled) })
 	defer unwatch()
 
-	facts, err := e.analyse(newOperation(ctx, "", r, frozen, place), child)
+	op := newOperation(ctx, "", r, frozen, place)
+	facts, err := e.analyse(op, child)
 	switch {
 	case errors.Is(err, errAnalysisTime):
 		return []policy.Permission{{Kind: policy.Unsafe, Target: "unanalysable"}}, nil
@@ -49,5 +50,5 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 			Message: fmt.Sprintf("%s in line %d: %s", facts.Failure.Class, facts.Failure.Line, facts.Failure.Message),
 		}
 	}
-	return analysis.Permissions(facts, e.c.Exists)
+	return analysis.Permissions(facts, e.existsFor(op))
 }

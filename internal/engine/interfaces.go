@@ -33,8 +33,10 @@ type Place struct {
 	Template sandbox.Template
 	// Interpreter names what is run, whatever form it has on this machine.
 	Interpreter execution.Digest
-	Backend     string
-	Isolation   execution.Level
+	// Analyser is the version of what reports the facts.
+	Analyser  string
+	Backend   string
+	Isolation execution.Level
 	// Warnings are said in every answer.
 	Warnings []string
 }

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/analysis"
 	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/capture"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
-	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // Why an operation's context ended.
@@ -36,9 +37,10 @@ type operation struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the end is recorded, or lost for good
 
-	state execution.State
-	usage execution.Usage
-	lost  *execution.Result // set before done is closed when the end could not be recorded
+	subject execution.Digest // of exactly what would run, once the facts are known
+	state   execution.State
+	usage   execution.Usage
+	lost    *execution.Result // set before done is closed when the end could not be recorded
 
 	mu             sync.Mutex // guards what follows
 	stdout, stderr *capture.Stream
@@ -52,7 +54,7 @@ func newOperation(ctx context.Context, id execution.ID, r execution.Request, g g
 	op.ctx, op.cancel = context.WithCancelCause(ctx)
 	op.limits = g.Limits()
 	if r.Timeout > 0 {
-		op.limits.Timeout = min(r.Timeout, op.limits.MaxTimeout)
+		op.limits.Timeout = r.Timeout
 	}
 	op.stdout, op.stderr = capture.NewStream(op.limits.OutputKept), capture.NewStream(op.limits.OutputKept)
 	return op
@@ -83,17 +85,15 @@ func (op *operation) base(s execution.Status) execution.Result {
 		Gear: op.gear.Name(), Isolation: op.place.Isolation, Backend: op.place.Backend,
 	}
 	r.Warnings = append(r.Warnings, op.place.Warnings...)
-	if op.request.Timeout > op.limits.MaxTimeout {
-		r.Warnings = append(r.Warnings, "timeout_seconds was lowered to "+seconds(op.limits.MaxTimeout)+", the most that the gear allows")
-	}
 	return r
 }
 
 // subjectOf is the digest of exactly what would run: the permit is bound to it.
-func (op *operation) subjectOf(perms []policy.Permission) execution.Digest {
+func (op *operation) subjectOf(facts bridge.FactsHead) execution.Digest {
 	r := op.request
+	analysed := analysis.Digest(op.place.Analyser, r.Code, facts)
 	parts := [][]byte{
-		[]byte(op.id), []byte(r.Principal), []byte(r.Language), []byte(r.Code), r.Stdin,
+		[]byte(op.id), []byte(r.Principal), []byte(r.Language), analysed[:], r.Stdin,
 		fmt.Appendf(nil, "%s %s %s", op.gear.Digest(), op.place.Interpreter, op.place.Template.Environment),
 		fmt.Appendf(nil, "%+v %s", op.limits, op.place.Isolation),
 	}
@@ -102,9 +102,6 @@ func (op *operation) subjectOf(perms []policy.Permission) execution.Digest {
 	}
 	for _, f := range r.Files {
 		parts = append(parts, []byte(f.Path), f.Data)
-	}
-	for _, p := range perms {
-		parts = append(parts, []byte(p.String()))
 	}
 	return execution.DigestOf(parts...)
 }

@@ -38,6 +38,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		return op.denied(refusal), nil
 	}
 	if !op.gear.Enabled() {
+		op.subject = op.subjectOf(bridge.FactsHead{})
 		_, err := e.authorize(op, nil)
 		return op.refused(err)
 	}
@@ -62,10 +63,11 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 	if facts.Failure != nil {
 		return op.doesNotParse(facts.Failure), nil
 	}
-	perms, err := analysis.Permissions(facts, e.c.Exists)
+	perms, err := analysis.Permissions(facts, e.existsFor(op))
 	if err != nil {
 		return execution.Result{}, err
 	}
+	op.subject = op.subjectOf(facts)
 	permit, err := e.authorize(op, perms)
 	if err != nil {
 		return op.refused(err)
@@ -73,7 +75,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 	if err := e.arm(op, child); err != nil {
 		return execution.Result{}, err
 	}
-	if err := e.start(op, permit, perms); err != nil {
+	if err := e.start(op, permit); err != nil {
 		return execution.Result{}, err
 	}
 	return e.run(op, child)
@@ -123,11 +125,20 @@ func analyse(conn bridge.Conn, r execution.Request) (bridge.FactsHead, error) {
 	return facts, nil
 }
 
+// existsFor tells which host paths exist, to gears that would put the question to
+// a human. To any other gear every path exists: a refusal must not tell.
+func (e *Engine) existsFor(op *operation) Exists {
+	return func(path string) bool {
+		read := policy.Permission{Kind: policy.Read, Target: path}
+		return op.gear.Decide(read).Effect != policy.Ask || e.c.Exists(path)
+	}
+}
+
 // authorize asks the door for a permit for exactly this run.
 func (e *Engine) authorize(op *operation, perms []policy.Permission) (authz.Permit, error) {
 	return e.c.Door.Authorize(op.ctx, authz.Action{
 		Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: op.gear,
-		Moment: authz.BeforeRun, Code: op.code, Subject: op.subjectOf(perms), Asks: perms,
+		Moment: authz.BeforeRun, Code: op.code, Subject: op.subject, Asks: perms,
 	})
 }
 
@@ -144,8 +155,8 @@ func (e *Engine) arm(op *operation, child sandbox.Child) error {
 }
 
 // start uses the permit up and records that user code is about to run.
-func (e *Engine) start(op *operation, permit authz.Permit, perms []policy.Permission) error {
-	if !permit.Use(op.subjectOf(perms)) {
+func (e *Engine) start(op *operation, permit authz.Permit) error {
+	if !permit.Use(op.subject) {
 		return errors.New("the permit does not cover this run")
 	}
 	ev := op.event(e.c.Clock.Now(), audit.Started)

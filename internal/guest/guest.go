@@ -7,7 +7,12 @@
 // only because this code wrote it. It uses the standard library alone.
 package guest
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
 
 // Files is the Python package gearbox_guest, to be put on the guest's sys.path.
 //
@@ -16,3 +21,18 @@ var Files embed.FS
 
 // Package is the name of the Python package and of its folder in [Files].
 const Package = "gearbox_guest"
+
+// Version names the content of [Files]: guests of one version report the same
+// facts of the same source.
+func Version() (string, error) {
+	var parts [][]byte
+	err := fs.WalkDir(Files, Package, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := Files.ReadFile(path)
+		parts = append(parts, []byte(path), data)
+		return err
+	})
+	return execution.DigestOf(parts...).String(), err
+}

@@ -24,13 +24,35 @@ func takeLease(dataDir string) (*lease, error) {
 	if err := sweep(dir); err != nil {
 		return nil, err
 	}
-	l := flock.New(filepath.Join(dir, string(execution.NewID())+".lease"), flock.SetPermissions(0o600))
+	for range leaseAttempts {
+		l, err := tryLease(filepath.Join(dir, string(execution.NewID())+".lease"))
+		if l != nil || err != nil {
+			return l, err
+		}
+	}
+	return nil, errors.New("take the instance lease: other processes keep removing it")
+}
+
+// leaseAttempts is how often a start tries again when another start has swept a
+// lease away in the instant between its making and its locking.
+const leaseAttempts = 10
+
+// tryLease is nil without an error when the file is no longer the one that was locked.
+func tryLease(path string) (*lease, error) {
+	l := flock.New(path, flock.SetPermissions(0o600))
 	ok, err := l.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("take the instance lease: %w", err)
 	}
 	if !ok {
-		return nil, errors.New("take the instance lease: another process holds a lease with a fresh random name")
+		return nil, nil // a sweep holds it, and removes it
+	}
+	ours, err := l.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("take the instance lease: %w", err)
+	}
+	if there, err := os.Stat(path); err != nil || !os.SameFile(ours, there) {
+		return nil, l.Unlock()
 	}
 	return &lease{l}, nil
 }
@@ -55,7 +77,7 @@ func sweep(dir string) error {
 		}
 		// The lock is ours, so no living process owns the file. Removing it
 		// while the lock is held leaves no moment for a second owner.
-		if err := errors.Join(os.Remove(p), l.Unlock()); err != nil {
+		if err := errors.Join(remove(p), l.Unlock()); err != nil {
 			return fmt.Errorf("remove a dead instance's lease: %w", err)
 		}
 	}
@@ -63,5 +85,13 @@ func sweep(dir string) error {
 }
 
 func (l *lease) release() error {
-	return errors.Join(os.Remove(l.lock.Path()), l.lock.Unlock())
+	return errors.Join(remove(l.lock.Path()), l.lock.Unlock())
+}
+
+// remove removes a file that another process may have removed already.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/guest"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
@@ -32,6 +33,8 @@ type places struct {
 	boxed   *pool.Pool      // over backend
 	bare    *pool.Pool      // for gears without isolation
 	probe   func() sandbox.Report
+
+	analyser string // names the guest that reports the facts
 
 	found  chan struct{} // closed once python and pyErr are set
 	python cpython.Installation
@@ -56,6 +59,9 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 		say = func(string) {}
 	}
 	p := &places{options: o, dataDir: dataDir, base: base, least: least, log: l, say: say, found: make(chan struct{})}
+	if p.analyser, err = guest.Version(); err != nil {
+		return nil, err
+	}
 	var bare sandbox.Backend
 	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
 		return nil, err
@@ -79,11 +85,13 @@ func (p *places) prepare(ctx context.Context) {
 	p.python, p.pyErr = p.ensure(ctx)
 	close(p.found)
 	if p.pyErr != nil {
-		p.log.Error("no interpreter", "error", p.pyErr)
+		if ctx.Err() == nil {
+			p.log.Error("no interpreter", "error", p.pyErr)
+		}
 		return
 	}
 	if p.isolates() {
-		if _, err := p.Place(ctx, p.base, execution.Python); err != nil {
+		if _, err := p.Place(ctx, p.base, execution.Python); err != nil && ctx.Err() == nil {
 			p.log.Warn("executions will be refused", "error", err)
 		}
 	}
@@ -180,7 +188,7 @@ func (p *places) Place(ctx context.Context, g gear.Frozen, l execution.Language)
 	if err != nil {
 		return engine.Place{}, p.noPython(err)
 	}
-	place := engine.Place{Interpreter: python.Content, Template: template(python, g)}
+	place := engine.Place{Interpreter: python.Content, Analyser: p.analyser, Template: template(python, g)}
 	if g.Isolation() == gear.None {
 		return p.unisolated(place)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,4 +212,22 @@ func TestTheLeaseOfADeadProcessIsSweptAway(t *testing.T) {
 	if r := run(t, second, execution.Request{Code: "print(1)"}); r.Stdout != "1\n" {
 		t.Errorf("%+v", r)
 	}
+}
+
+func TestManyStartsAtOnceTakeTheirLeases(t *testing.T) {
+	dir := cpythontest.DataDir(t)
+	var wg sync.WaitGroup
+	for range 24 {
+		wg.Go(func() {
+			s, err := sidecar.Open(t.Context(), sidecar.Options{DataDir: dir}, "test", slog.New(slog.DiscardHandler), nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }
