@@ -66,6 +66,7 @@ class StepError(Exception):
 def seal(plan: Plan, descriptors: list[int]) -> None:
     """Turn this process, a fresh fork, into a sealed child with descriptors as 0, 1, 2 and the bridge."""
     steps: list[tuple[str, Callable[[], None]]] = [
+        ("session", leave_session),
         ("descriptors", lambda: take_descriptors(descriptors)),
         ("namespaces", enter_namespaces),
         ("mounts", lambda: mount_scratch(plan)),
@@ -83,6 +84,15 @@ def seal(plan: Plan, descriptors: list[int]) -> None:
             step()
         except BaseException as error:
             raise StepError(f"{name}: {error}") from error
+
+
+def leave_session() -> None:
+    """Lead a session of its own.
+
+    kill(0, …) reaches a whole process group across pid namespaces, and that of the fork
+    server would be everybody's.
+    """
+    os.setsid()
 
 
 def take_descriptors(descriptors: list[int]) -> None:
@@ -184,8 +194,12 @@ def restrict_files() -> None:
 
 
 def set_limits(plan: Plan) -> None:
+    """The template's limits, and small ones for what the kernel counts by user, who is the operator."""
     for what, most in (
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_SIGPENDING, 1024),
+        (resource.RLIMIT_MEMLOCK, 64 << 10),
         (resource.RLIMIT_FSIZE, plan.scratch),
         (resource.RLIMIT_NOFILE, plan.open_files),
         (resource.RLIMIT_NPROC, plan.processes),
@@ -243,6 +257,7 @@ def become_reaper(plan: Plan, ready: int) -> NoReturn:
     server would let the child end this process. Closing ready, the last descriptor, tells
     the fork server that this is done.
     """
+    leave_session()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     os.dup2(ready, 0)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -185,6 +186,12 @@ func (o outside) checkStatus(who string, status []byte, inner string, filters in
 	numbers := strings.Fields(field(status, "NSpid"))
 	if len(numbers) != 3 || numbers[2] != inner {
 		return fmt.Errorf("%s has the process numbers %q", who, numbers)
+	}
+	// A group or session that is shared can be signalled across pid namespaces.
+	for _, name := range []string{"NSpgid", "NSsid"} {
+		if got := strings.Fields(field(status, name)); !slices.Equal(got, numbers) {
+			return fmt.Errorf("%s has %s %q and the process numbers %q", who, name, got, numbers)
+		}
 	}
 	return nil
 }

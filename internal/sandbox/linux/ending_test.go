@@ -247,3 +247,17 @@ func TestChildThatIsKilledWhileItIsArmedDoesNotEndTheSource(t *testing.T) {
 	}
 	start(t, s)
 }
+
+func TestSignalToTheOwnGroupReachesNobodyElse(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	neighbour := start(t, s)
+	// SIGINT would end the fork server, whose interpreter handles it.
+	for _, signal := range []string{"SIGINT", "SIGKILL"} {
+		run(t, s, "import os, signal\ntry:\n    os.kill(0, signal."+signal+")\nexcept BaseException:\n    pass")
+		run(t, s, "import os, signal\ntry:\n    os.kill(-1, signal."+signal+")\nexcept BaseException:\n    pass")
+	}
+	out, err := sandboxtest.Drive(bounded(t), neighbour, sandboxtest.Program{Code: "print('alive')"})
+	if err != nil || out.Stdout != "alive\n" {
+		t.Errorf("neighbour: %+v, %v", out, err)
+	}
+}

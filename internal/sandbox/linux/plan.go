@@ -126,14 +126,14 @@ func findProgram(name string) string {
 
 // addLinkOrDirectory keeps what a top-level directory is: a link on systems with a
 // merged /usr, a directory elsewhere.
-func (p *plan) addLinkOrDirectory(dir string) (isDirectory bool) {
+func (p *plan) addLinkOrDirectory(dir string) {
 	st, err := os.Lstat(dir)
 	if err != nil {
-		return false
+		return
 	}
 	if st.Mode()&fs.ModeSymlink == 0 {
 		p.Mounts = append(p.Mounts, bind{Source: dir, Target: dir})
-		return true
+		return
 	}
 	if target, err := os.Readlink(dir); err == nil {
 		if path.IsAbs(target) {
@@ -142,24 +142,30 @@ func (p *plan) addLinkOrDirectory(dir string) (isDirectory bool) {
 		}
 		p.Links = append(p.Links, link{Path: dir, Target: target})
 	}
-	return false
 }
 
-// addLibraries brings shared libraries: on systems that keep them apart by machine
-// only those of this one, since the directories above hold programs as well.
+// addLibraries brings the shared libraries of dir: on systems that keep them apart by
+// machine only those of this one, since the directories above hold programs as well.
+// A directory without a C library or a loader holds nothing else that is needed.
 func (p *plan) addLibraries(dir string) {
-	machine := filepath.Join(dir, multiarch)
 	st, err := os.Lstat(dir)
 	if err != nil {
 		return
 	}
-	if _, err := os.Stat(machine); err != nil || st.Mode()&fs.ModeSymlink != 0 {
+	if st.Mode()&fs.ModeSymlink != 0 {
 		p.addLinkOrDirectory(dir)
 		return
 	}
-	p.Mounts = append(p.Mounts, bind{Source: machine, Target: machine})
 	// The loader stands at a path that is compiled into every program.
 	loaders, _ := filepath.Glob(filepath.Join(dir, "ld-linux*.so.*"))
+	machine := filepath.Join(dir, multiarch)
+	if _, err := os.Stat(machine); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, "libc.so.6")); err == nil || len(loaders) > 0 {
+			p.addLinkOrDirectory(dir)
+		}
+		return
+	}
+	p.Mounts = append(p.Mounts, bind{Source: machine, Target: machine})
 	for _, l := range loaders {
 		if source, err := filepath.EvalSymlinks(l); err == nil {
 			p.Mounts = append(p.Mounts, bind{Source: source, Target: l})

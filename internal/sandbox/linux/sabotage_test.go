@@ -65,6 +65,7 @@ func TestChildThatSkipsAStepIsCaughtFromOutside(t *testing.T) {
             _write(name, str(_QUOTAS.get(name, 0)), quotas)`, "", `shares the user namespace`},
 		"pid namespace":   {"forkserver.py", "kernel.unshare(kernel.CLONE_NEWPID)", "None", `process numbers`},
 		"writable mount":  {"seal.py", `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND)`, `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND); kernel.mount("/tmp/shm", "/var/tmp", None, kernel.MS_BIND)`, `write to more than scratch`},
+		"session":         {"seal.py", `("session", leave_session)`, `("session", lambda: None)`, `cell has NSpgid`},
 		"set-user-id":     {"seal.py", "flags = kernel.MS_NOSUID | kernel.MS_NODEV", "flags = kernel.MS_NODEV", `mount /tmp with`},
 		"reaper's filter": {"seal.py", "kernel.install_filter(plan.reaper_filter)", "None", `reaper has Seccomp`},
 		"reaper's rights": {"seal.py", "    os.dup2(ready, 0)\n", "    os.dup2(ready, 0); kernel.drop_capabilities = " + nothing + "\n", `reaper has Cap`},
