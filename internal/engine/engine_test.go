@@ -92,6 +92,14 @@ func TestATimeoutKeepsWhatWasPrinted(t *testing.T) {
 	}
 }
 
+func TestAProgramThatClosesTheBridgeIsStillTimed(t *testing.T) {
+	b := newBench(t, benchConfig{})
+	r := b.run(execution.Request{Code: "import os\nos.closerange(3, 4096)\nwhile True: pass", Timeout: time.Second})
+	if r.Status != execution.StatusTimeout {
+		t.Fatalf("%+v", r)
+	}
+}
+
 func TestACallThatOutlivesItsWaitAnswersRunning(t *testing.T) {
 	b := newBench(t, benchConfig{})
 	id := b.submit(execution.Request{Code: "import time\ntime.sleep(600)", Timeout: 300 * time.Second})

@@ -174,9 +174,10 @@ func (e *Engine) start(op *operation, permit authz.Permit) error {
 func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, error) {
 	streams := drain(op, child)
 	began := e.c.Clock.Now()
+	// The limit holds until the tree is dead: a program may close the bridge and go on.
 	stop := e.c.Clock.AfterFunc(op.limits.Timeout, func() { child.Kill(sandbox.CauseTimeout) })
+	defer stop()
 	head, claimErr := converse(op, child)
-	stop()
 	op.usage.Wall = e.c.Clock.Now().Sub(began)
 	if head != nil {
 		child.Kill(sandbox.CauseFinished)
