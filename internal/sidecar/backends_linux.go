@@ -11,6 +11,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/host"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/cgroup"
 )
 
 type resolver = func(context.Context, execution.Digest) (sandbox.Interpreter, error)
@@ -27,5 +28,9 @@ func backends(name string, r resolver, l *slog.Logger) (boxed, bare sandbox.Back
 	default:
 		return nil, nil, fmt.Errorf("there is no backend %q on this platform: use linux", name)
 	}
-	return linux.New(linux.Config{Interpreters: r, Logger: l}), host.New(host.Config{Interpreters: r}), nil
+	groups, err := cgroup.Find()
+	if err != nil {
+		l.Info("memory and processes are bounded without control groups, less exactly", "reason", err)
+	}
+	return linux.New(linux.Config{Interpreters: r, Groups: groups, Logger: l}), host.New(host.Config{Interpreters: r}), nil
 }

@@ -19,6 +19,9 @@ func (c *child) Arm(ctx context.Context, a sandbox.Arm) error {
 	ctx, cancel := context.WithTimeout(ctx, armTimeout)
 	defer cancel()
 	head := armHead(a)
+	if c.confined() {
+		head.Limits.Processes = 0 // the group counts them, and what it refuses can be seen
+	}
 	if err := c.sendArm(ctx, head, a.Files); err != nil {
 		return fmt.Errorf("arm child: %w", err)
 	}
@@ -35,6 +38,9 @@ func (c *child) Arm(ctx context.Context, a sandbox.Arm) error {
 	if err != nil {
 		c.source.distrust(c, err)
 		return fmt.Errorf("child is not narrowed: %w", err)
+	}
+	if err := c.tighten(a.Limits); err != nil {
+		return err
 	}
 	c.watchMemory(a.Limits)
 	return nil
@@ -112,6 +118,9 @@ func (c *child) watchMemory(l execution.Limits) {
 	c.watch = &watch{
 		reaper: reaper, cell: cell, memory: l.Memory, processes: l.Processes,
 		over: func() { c.Kill(sandbox.CauseMemory) },
+	}
+	if c.group != nil {
+		c.watch.ranOut = c.ranOut
 	}
 	c.source.watcher.add(c.watch)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/guest"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/cgroup"
 )
 
 // SandboxUID is the host user and group that a sandbox is when the server runs as
@@ -27,6 +28,9 @@ type Config struct {
 	Interpreters func(context.Context, execution.Digest) (sandbox.Interpreter, error)
 	// Guest is the Python of the sandbox; nil for the embedded one.
 	Guest fs.FS
+	// Groups is where control groups can be made; without it memory and processes
+	// are bounded by rlimits and by a watcher, which is less exact.
+	Groups *cgroup.Place
 	// Logger may be nil.
 	Logger *slog.Logger
 }
@@ -116,14 +120,14 @@ func (b *Backend) open(ctx context.Context, in sandbox.Interpreter, shape sandbo
 			Argv: append([]string{p.Executable}, interpreterFlags()...),
 			Env:  environment(shape),
 		},
-		server:     newServerConfig(in, shape),
+		server:     newServerConfig(in, shape, processesCeiling(shape, b.config.Groups)),
 		attributes: b.identity.attributes(),
 		logger:     b.config.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newSource(b, s)
+	return newSource(b, s, shape)
 }
 
 // withDefaults fills what a shape leaves open, so that nothing is unlimited.

@@ -20,6 +20,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/cgroup"
 )
 
 const (
@@ -57,6 +58,7 @@ type child struct {
 	handed  bool // somebody besides Start has the child
 	armedAt time.Time
 	watch   *watch
+	group   *cgroup.Group
 	result  sandbox.Ended
 	err     error
 }
@@ -173,6 +175,7 @@ func (c *child) end(account func(*sandbox.Ended), err error) {
 		c.result.Usage.Wall = time.Since(c.armedAt)
 	}
 	account(&c.result)
+	c.count(&c.result)
 	if c.scratch != nil {
 		c.result.ScratchFull = isFull(c.scratch)
 		_ = c.scratch.Close()

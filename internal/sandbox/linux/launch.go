@@ -71,13 +71,13 @@ type serverConfig struct {
 	SitePath     []string `json:"site_path"`
 }
 
-func newServerConfig(in sandbox.Interpreter, shape sandbox.Shape) serverConfig {
+func newServerConfig(in sandbox.Interpreter, shape sandbox.Shape, processes int) serverConfig {
 	encode := func(p seccomp.Program) string { return base64.StdEncoding.EncodeToString(p.Bytes()) }
 	return serverConfig{
 		CellFilter: encode(seccomp.Cell()), ReaperFilter: encode(seccomp.Reaper()),
 		NoFork: encode(seccomp.NoFork()), NoExec: encode(seccomp.NoExec()),
 		Scratch: int64(shape.Scratch), ScratchFiles: shape.ScratchFiles,
-		Memory: int64(shape.Memory), Processes: shape.Processes, OpenFiles: openFilesCeiling,
+		Memory: int64(shape.Memory), Processes: processes, OpenFiles: openFilesCeiling,
 		SitePath: append([]string{}, in.Path...),
 	}
 }

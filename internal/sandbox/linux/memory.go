@@ -25,6 +25,9 @@ type watch struct {
 	processes    int
 	// over is called when the tree holds more than memory.
 	over func()
+	// ranOut, if set, is asked instead of measuring: the kernel bounds the memory,
+	// and all there is to see is that it had to kill for it.
+	ranOut func() bool
 
 	// Guarded by the watcher's mutex.
 	peak    execution.Bytes
@@ -118,6 +121,12 @@ func (w *watcher) list() []*watch {
 
 // look measures one tree. The mutex is not held: the tree may be large.
 func (w *watcher) look(x *watch) {
+	if x.ranOut != nil {
+		if x.ranOut() {
+			x.over()
+		}
+		return
+	}
 	held, tasks := x.measure()
 	w.mu.Lock()
 	_, watched := w.watches[x]

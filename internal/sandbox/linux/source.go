@@ -22,7 +22,10 @@ type source struct {
 	server  *server
 	outside outside
 	watcher *watcher
-	done    chan struct{}
+	shape   sandbox.Shape
+	// disbanding are the removals of control groups that are under way.
+	disbanding sync.WaitGroup
+	done       chan struct{}
 
 	mu       sync.Mutex // guards what follows
 	next     int
@@ -32,7 +35,7 @@ type source struct {
 
 var _ sandbox.Source = (*source)(nil)
 
-func newSource(b *Backend, s *server) (*source, error) {
+func newSource(b *Backend, s *server, shape sandbox.Shape) (*source, error) {
 	out, err := newOutside(s.process.Pid, b.identity)
 	if err != nil {
 		s.stop()
@@ -40,7 +43,7 @@ func newSource(b *Backend, s *server) (*source, error) {
 		return nil, err
 	}
 	src := &source{
-		backend: b, server: s, outside: out, watcher: newWatcher(),
+		backend: b, server: s, shape: shape, outside: out, watcher: newWatcher(),
 		done: make(chan struct{}), children: map[int]*child{},
 	}
 	go src.listen()
@@ -93,6 +96,7 @@ func (s *source) listen() {
 	for _, c := range children {
 		c.orphan(fmt.Errorf("%w: %w%s", sandbox.ErrSourceDead, err, s.server.errors.suffix()))
 	}
+	s.disbanding.Wait()
 	close(s.done)
 }
 
@@ -233,6 +237,9 @@ func (s *source) settle(ctx context.Context, c *child) error {
 		return c.explain(ctx, errGone)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the fork: %w", ctx.Err())
+	}
+	if err := c.confine(s.backend.config.Groups, s.shape); err != nil {
+		return fmt.Errorf("confine: %w", err)
 	}
 	if err := c.readHello(ctx); err != nil {
 		return c.explain(ctx, err)

@@ -1,0 +1,129 @@
+//go:build linux && (amd64 || arm64)
+
+package linux
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/cgroup"
+)
+
+// letGo bounds the wait for the kernel to let go of a group whose processes are dead.
+const letGo = 5 * time.Second
+
+// confine puts both processes of a new child into a control group of their own.
+// Moving a process can take the kernel milliseconds, so it is done while the cell
+// seals itself, and the limits of the run are set later.
+func (c *child) confine(p *cgroup.Place, most sandbox.Shape) error {
+	if p == nil {
+		return nil
+	}
+	g, err := p.New(cgroup.Limits{Memory: most.Memory, Processes: most.Processes + ownProcesses})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.ended:
+		c.source.disband(g)
+		return errGone
+	default:
+	}
+	c.group = g
+	for _, process := range []*pidfd{c.reaper, c.cell} {
+		pid, err := process.pid()
+		if err != nil {
+			return err
+		}
+		if err := g.Add(pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// processesCeiling is what the kernel's own limit per user namespace is set to where
+// a control group counts: high enough that the group is what refuses.
+func processesCeiling(s sandbox.Shape, groups *cgroup.Place) int {
+	if groups == nil {
+		return s.Processes
+	}
+	return 2*s.Processes + ownProcesses
+}
+
+// ownProcesses is the reaper, which is in the group but not the program's.
+const ownProcesses = 1
+
+func (c *child) confined() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.group != nil
+}
+
+// ranOut reports whether the kernel had to kill for the group's memory. Version 1
+// kills one process and lets the others go on, so that somebody has to look.
+func (c *child) ranOut() bool {
+	c.mu.Lock()
+	g := c.group
+	c.mu.Unlock()
+	if g == nil {
+		return false
+	}
+	usage, err := g.Usage()
+	return err == nil && usage.OOMKills > 0
+}
+
+// tighten sets the limits of the run. One that the run leaves open stays as it was.
+func (c *child) tighten(l execution.Limits) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.group == nil {
+		return nil
+	}
+	limits := cgroup.Limits{Memory: l.Memory}
+	if l.Processes > 0 {
+		limits.Processes = l.Processes + ownProcesses
+	}
+	if err := c.group.Limit(limits); err != nil {
+		return fmt.Errorf("limit the child's control group: %w", err)
+	}
+	return nil
+}
+
+// count takes the kernel's account of the group. A program that died because the
+// group was out of memory met its limit, whoever sent the signal. The mutex is
+// held and the processes are dead.
+func (c *child) count(e *sandbox.Ended) {
+	if c.group == nil {
+		return
+	}
+	usage, err := c.group.Usage()
+	if err != nil {
+		c.source.backend.config.Logger.Warn("a control group could not be read", "error", err)
+	}
+	e.Usage.MemoryPeak = max(e.Usage.MemoryPeak, usage.MemoryPeak)
+	e.ProcessesFull = e.ProcessesFull || usage.Refused > 0
+	if e.Cause == sandbox.CauseNone && e.Signal == int(unix.SIGKILL) && usage.OOMKills > 0 {
+		e.Cause = sandbox.CauseMemory
+	}
+	c.source.disband(c.group)
+	c.group = nil
+}
+
+// disband removes a group beside the path of the answer. Close waits for it.
+func (s *source) disband(g *cgroup.Group) {
+	s.disbanding.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), letGo)
+		defer cancel()
+		if err := g.Close(ctx); err != nil {
+			s.backend.config.Logger.Warn("a control group is left behind", "error", err)
+		}
+	})
+}
