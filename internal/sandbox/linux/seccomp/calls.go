@@ -21,7 +21,7 @@ var allowedEverywhere = []uint32{
 	unix.SYS_TRUNCATE, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE, unix.SYS_FADVISE64, unix.SYS_READAHEAD,
 	unix.SYS_FLOCK, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE, unix.SYS_SENDFILE,
 	unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_VMSPLICE, unix.SYS_COPY_FILE_RANGE, unix.SYS_DUP, unix.SYS_DUP3,
-	unix.SYS_FCNTL, unix.SYS_PIPE2, unix.SYS_CACHESTAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR,
+	unix.SYS_PIPE2, unix.SYS_CACHESTAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR,
 	unix.SYS_FSETXATTR, unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_FGETXATTR, unix.SYS_LISTXATTR,
 	unix.SYS_LLISTXATTR, unix.SYS_FLISTXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
 	// Waiting for events. Instances of inotify are bounded by the user namespace.
@@ -76,3 +76,6 @@ var reaperCalls = []uint32{
 	unix.SYS_CLOSE, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_PPOLL, unix.SYS_FUTEX, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPROCMASK, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
+
+// inotifyCalls watch paths, whoever may read them, and count against the user.
+var inotifyCalls = []uint32{unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH, unix.SYS_INOTIFY_RM_WATCH}

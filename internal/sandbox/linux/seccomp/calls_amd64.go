@@ -27,3 +27,11 @@ var forkCallsHere = []uint32{unix.SYS_FORK, unix.SYS_VFORK}
 var conditionsHere = []condition{
 	{number: unix.SYS_MKNOD, arg: 1, test: anyBit, values: []uint32{deviceBit}, errno: unix.EPERM},
 }
+
+// inotifyCallsHere are the older forms of inotifyCalls.
+var inotifyCallsHere = []uint32{unix.SYS_INOTIFY_INIT}
+
+// attributeCallsHere are the older forms of attributeCalls.
+var attributeCallsHere = []uint32{
+	unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT,
+}

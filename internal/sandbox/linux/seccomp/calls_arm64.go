@@ -12,4 +12,7 @@ var (
 	reaperCallsHere []uint32
 	forkCallsHere   []uint32
 	conditionsHere  []condition
+
+	inotifyCallsHere   []uint32
+	attributeCallsHere []uint32
 )

@@ -2,12 +2,16 @@
 // allow-list compiled to a classic BPF program. A filter is data; this package
 // installs nothing.
 //
-// There are four programs:
+// There are these programs:
 //
-//   - [Cell] is the ceiling of every child. Numbers it does not know return
-//     ENOSYS, numbers it knows and refuses return EPERM, and no number kills:
-//     a program that probes for a new system call must find the old way.
-//   - [Reaper] leaves the trusted process 1 of a child nothing but waiting.
+//   - [Cell] is the ceiling of a child in namespaces of its own. Numbers it does
+//     not know return ENOSYS, numbers it knows and refuses return EPERM, and no
+//     number kills: a program that probes for a new system call must find the old
+//     way. [CellWithoutQuotas] is for user namespaces without quotas.
+//   - [Bare] is the ceiling of a child without namespaces: Cell without all that
+//     a namespace would have kept from reaching others.
+//   - [Reaper] leaves the trusted process 1 of a child nothing but waiting, and
+//     [Keeper] leaves the process that stands in for it waiting and killing.
 //   - [NoFork] and [NoExec] are stacked upon Cell when a run may not make new
 //     processes or start new programs. The kernel takes the strictest verdict of
 //     all filters of a process (seccomp(2)), so that stacking only narrows.

@@ -25,13 +25,25 @@ const (
 	deviceBit = unix.S_IFCHR
 )
 
-// Cell is the filter of every child.
-func Cell() Program {
+// Cell is the filter of a child in namespaces of its own.
+func Cell() Program { return cell(cellConditions(), nil) }
+
+// CellWithoutQuotas is Cell where a user namespace without quotas leaves instances
+// of inotify to be counted against the operator.
+func CellWithoutQuotas() Program {
+	return cell(cellConditions(), refusing(inotifyCalls, inotifyCallsHere))
+}
+
+// cell compiles the allow-list. What other says of a call goes before it.
+func cell(conditions []condition, other map[uint32]uint32) Program {
 	allowed := set(allowedEverywhere, allowedHere)
 	return policy{
-		conditions: cellConditions(),
+		conditions: conditions,
 		verdict: func(n uint32) uint32 {
+			special, ok := other[n]
 			switch {
+			case ok:
+				return special
 			case allowed[n]:
 				return verdictAllow
 			case n == unix.SYS_CLONE3, n > newest:
@@ -56,14 +68,19 @@ func cellConditions() []condition {
 		{number: unix.SYS_PRLIMIT64, arg: 0, test: differs, values: []uint32{0}, errno: unix.EPERM},
 		{number: unix.SYS_PERSONALITY, arg: 0, test: differs, values: []uint32{personalityQuery, personalityLinux}, errno: unix.EPERM},
 		{number: unix.SYS_MKNODAT, arg: 2, test: anyBit, values: []uint32{deviceBit}, errno: unix.EPERM},
+		// A lease makes others wait who open the file; a file need only be one's own
+		// for it, and be open for reading (fcntl(2)).
+		{number: unix.SYS_FCNTL, arg: 1, test: equals, values: []uint32{unix.F_SETLEASE, unix.F_NOTIFY}, errno: unix.EPERM},
 	}
 	return append(out, conditionsHere...)
 }
 
 // Reaper is the filter of process 1 of a child. It waits for ever; the C library
 // may wait by other calls than pause, and a lock of the interpreter is a futex.
-func Reaper() Program {
-	allowed := set(reaperCalls, reaperCallsHere)
+func Reaper() Program { return only(set(reaperCalls, reaperCallsHere)) }
+
+// only refuses every call that is not in allowed.
+func only(allowed map[uint32]bool) Program {
 	return policy{verdict: func(n uint32) uint32 {
 		if allowed[n] {
 			return verdictAllow

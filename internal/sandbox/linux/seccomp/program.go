@@ -57,6 +57,8 @@ type condition struct {
 	test   test
 	values []uint32
 	errno  unix.Errno
+	// also is asked when this condition does not refuse.
+	also *condition
 }
 
 // compile returns the instructions that decide the call; each path returns.
@@ -64,7 +66,7 @@ func (c condition) compile() []bpf.Instruction {
 	refuse := bpf.RetConstant{Val: verdict(c.errno)}
 	allow := bpf.RetConstant{Val: verdictAllow}
 	out := []bpf.Instruction{bpf.LoadAbsolute{Off: offsetArgs + 8*c.arg, Size: 4}}
-	match, otherwise := refuse, allow
+	match, otherwise := refuse, allow // a test that is met refuses
 	jump := bpf.JumpEqual
 	switch c.test {
 	case anyBit:
@@ -79,7 +81,15 @@ func (c condition) compile() []bpf.Instruction {
 		// A match skips the remaining tests and the return for no match.
 		out = append(out, bpf.JumpIf{Cond: jump, Val: v, SkipTrue: uint8(len(c.values) - i)})
 	}
-	return append(out, otherwise, match)
+	if c.also == nil {
+		return append(out, otherwise, match)
+	}
+	if match == refuse {
+		out = append(out, bpf.Jump{Skip: 1}, refuse)
+	} else {
+		out = append(out, refuse)
+	}
+	return append(out, c.also.compile()...)
 }
 
 // segment says that numbers from first on, up to the next segment, get verdict.
