@@ -62,7 +62,7 @@ func newBench(t *testing.T, c benchConfig) *bench {
 	}
 	b.engine, err = engine.New(engine.Config{
 		Journal: journal, Gears: named(c.gear), Door: door, Clock: b.clock, Logger: slog.New(slog.DiscardHandler),
-		Places: place{b.children, python}, Exists: func(string) bool { return true },
+		Places: place{b.children, python}, Exists: func(string) bool { return true }, Getenv: func(string) (string, bool) { return "", false },
 		Concurrency: c.concurrency, Queue: c.queue,
 	})
 	if err != nil {

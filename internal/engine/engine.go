@@ -29,8 +29,9 @@ const (
 	// program's own pauses), so two keep a core busy.
 	runsPerCore  = 2
 	defaultQueue = 256
-	// analysisLimit ends the parse of hostile source.
-	analysisLimit = 250 * time.Millisecond
+	// analysisLimit ends an analysis that the guest's own limit on processor time,
+	// 250 ms, did not end: the process was starved or stopped.
+	analysisLimit = 10 * time.Second
 	// retryAfter is what a caller is told when the queue is full.
 	retryAfter = 2 * time.Second
 )
@@ -42,8 +43,10 @@ type Config struct {
 	Places  Places
 	Door    Door
 	Exists  Exists
-	Clock   Clock
-	Logger  *slog.Logger
+	// Getenv reads the operator's environment, for the variables that a rule grants.
+	Getenv func(name string) (string, bool)
+	Clock  Clock
+	Logger *slog.Logger
 	// Concurrency is how many programs run at once; 0 means two per core.
 	Concurrency int
 	// Queue is how many may wait for their turn; 0 means 256.
@@ -66,7 +69,7 @@ type Engine struct {
 // New makes an Engine. Close ends it.
 func New(c Config) (*Engine, error) {
 	if c.Journal == nil || c.Gears == nil || c.Places == nil || c.Door == nil ||
-		c.Exists == nil || c.Clock == nil || c.Logger == nil {
+		c.Exists == nil || c.Getenv == nil || c.Clock == nil || c.Logger == nil {
 		return nil, errors.New("engine: a part is missing")
 	}
 	if c.Concurrency <= 0 {

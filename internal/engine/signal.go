@@ -12,7 +12,10 @@ var signalNames = [...]string{
 	30: "SIGPWR", 31: "SIGSYS",
 }
 
-const sigXCPU = 24
+const (
+	sigXCPU = 24
+	sigProf = 27
+)
 
 func signalName(n int) string {
 	if n > 0 && n < len(signalNames) {

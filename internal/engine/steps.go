@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
@@ -85,20 +86,19 @@ var errAnalysisTime = errors.New("the analysis did not finish in time")
 
 // analyse has the child parse the source. Nothing of the request but the source
 // has reached the child by then, and no user code has run in it.
+// The guest bounds the processor time of its own work; the wall clock is for a guest
+// that does not get to it.
 func (e *Engine) analyse(op *operation, child sandbox.Child) (bridge.FactsHead, error) {
-	late := make(chan struct{})
-	stop := e.c.Clock.AfterFunc(analysisLimit, func() {
-		close(late)
-		child.Kill(sandbox.CauseTimeout)
-	})
+	stop := e.c.Clock.AfterFunc(analysisLimit, func() { child.Kill(sandbox.CauseTimeout) })
 	defer stop()
 	facts, err := analyse(child.Bridge(), op.request)
-	if err != nil {
-		select {
-		case <-late:
-			return facts, errAnalysisTime
-		default:
-		}
+	if err == nil {
+		return facts, nil
+	}
+	child.Kill(sandbox.CauseProtocol)
+	ended, waitErr := child.Wait(context.WithoutCancel(op.ctx))
+	if waitErr == nil && (ended.Cause == sandbox.CauseTimeout || ended.Signal == sigProf) {
+		return facts, errAnalysisTime
 	}
 	return facts, err
 }
@@ -142,10 +142,22 @@ func (e *Engine) authorize(op *operation, perms []policy.Permission) (authz.Perm
 	})
 }
 
+// environment is what the gear sets and what a rule grants of the operator's own.
+func (e *Engine) environment(op *operation) map[string]string {
+	env := map[string]string{}
+	for _, name := range op.gear.Granted(policy.Env) {
+		if value, ok := e.c.Getenv(name); ok {
+			env[name] = value
+		}
+	}
+	maps.Copy(env, op.gear.Env())
+	return env
+}
+
 // arm brings the run's limits and files into the child.
 func (e *Engine) arm(op *operation, child sandbox.Child) error {
 	err := child.Arm(op.ctx, sandbox.Arm{
-		Limits: op.limits, Environment: op.gear.Env(), Files: op.request.Files,
+		Limits: op.limits, Environment: e.environment(op), Files: op.request.Files,
 		NoFork: !op.gear.Forks(), NoExec: op.gear.Programs() == nil,
 	})
 	if err != nil {

@@ -136,24 +136,7 @@ func (f *frozen) grantedPrograms() []string {
 	if f.evaluate(policy.Permission{Kind: policy.Run, Target: "*"}).Effect == policy.Allow {
 		return []string{"*"}
 	}
-	lists := [][]policy.Rule{f.server.Rules.Allow, f.operator.Allow}
-	if f.call != nil {
-		lists = append(lists, f.call.Rules.Allow)
-	}
-	var out []string
-	for _, rule := range slices.Concat(lists...) {
-		if rule.Kind() != policy.Run {
-			continue
-		}
-		names, _, _ := rule.Names()
-		for _, n := range names {
-			if d := f.evaluate(policy.Permission{Kind: policy.Run, Target: n}); d.Effect == policy.Allow {
-				out = append(out, n)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return f.granted(policy.Run)
 }
 
 // evaluate asks the rules.

@@ -125,7 +125,10 @@ type Shape struct {
 	Network bool // a door for network connections
 	// Programs are the host programs that are present, names separated by
 	// commas; "*" is the whole of /usr, the empty string none.
-	Programs     string
+	Programs string
+	// Reads are the host files and directories that are present, read-only, one a
+	// line; DIR/** is a whole directory.
+	Reads        string
 	Memory       execution.Bytes
 	Processes    int
 	Scratch      execution.Bytes

@@ -14,6 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/guest"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
@@ -256,8 +257,8 @@ func template(python cpython.Installation, g gear.Frozen) sandbox.Template {
 	return sandbox.Template{
 		Interpreter: python.Digest, Language: execution.Python,
 		Shape: sandbox.Shape{
-			Programs: strings.Join(g.Programs(), ","),
-			Memory:   l.Memory, Processes: l.Processes, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
+			Programs: strings.Join(g.Programs(), ","), Reads: strings.Join(g.Granted(policy.Read), "\n"),
+			Memory: l.Memory, Processes: l.Processes, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
 		},
 	}
 }

@@ -76,7 +76,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, 
 		return err
 	}
 	s.engine, err = engine.New(engine.Config{
-		Journal: journal, Gears: s.gears, Places: s.places, Door: door, Exists: exists, Clock: systemClock{}, Logger: l,
+		Journal: journal, Gears: s.gears, Places: s.places, Door: door, Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from . import analyser, bridge, cell, report, values
 
 PROTOCOL = 1
+ANALYSIS_SECONDS = 0.25
 ABILITIES = ("analyse", "arm", "run")
 
 # Bound when the module is loaded: a program may replace the attributes of os.
@@ -88,6 +89,16 @@ class _Guest:
         except UnicodeDecodeError:
             raise bridge.ProtocolError("the source is not UTF-8") from None
         self._program, self._failure = None, None
+        # Hostile source can keep the parser busy for longer than anybody wants to wait, and no Python handler
+        # would get a turn meanwhile: the kernel ends this process. Processor time is what counts, so that honest
+        # source on a busy machine is left alone.
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, ANALYSIS_SECONDS)
+        facts = self._report(source)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self._stream.write_frame(bridge.FACTS, frame.id, facts)
+
+    def _report(self, source: str) -> dict[str, Any]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             tree, facts = analyser.analyse(source)
@@ -96,7 +107,7 @@ class _Guest:
             self._compile(source, tree, caught)
             if self._failure is not None:
                 facts = {**facts, "failure": self._failure}
-        self._stream.write_frame(bridge.FACTS, frame.id, facts)
+        return facts
 
     def _compile(self, source: str, tree: ast.Module, caught: list[warnings.WarningMessage]) -> None:
         """Compiling finds the errors that parsing leaves, such as a return outside a function."""

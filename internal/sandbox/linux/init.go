@@ -201,8 +201,10 @@ func (m bind) attach(root string) error {
 	if err := makePoint(target, st.IsDir()); err != nil {
 		return err
 	}
-	if m.Unnamed && overlay(root, m.Source, target) == nil {
-		return nil
+	if m.Unnamed || m.Overlaid {
+		if err := overlay(root, m.Source, target); err == nil || m.Overlaid {
+			return err
+		}
 	}
 	if err := unix.Mount(m.Source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("bind %s: %w", m.Source, err)

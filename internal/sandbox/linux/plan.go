@@ -47,6 +47,8 @@ type bind struct {
 	// Unnamed keeps Source, which may lie in somebody's home, out of the list of
 	// mounts that the sandbox can read.
 	Unnamed bool
+	// Overlaid shows a directory through an overlay or not at all.
+	Overlaid bool
 }
 
 // newPlan decides what the sandbox holds. Absence is the wall: a program that is
@@ -56,6 +58,9 @@ func newPlan(in sandbox.Interpreter, shape sandbox.Shape, files fs.FS) (plan, er
 		Directories: []string{"/dev/shm", "/etc", "/proc", "/run", "/tmp", "/usr/bin", "/var/tmp", workspace},
 	}
 	if err := p.addPrograms(shape.Programs); err != nil {
+		return plan{}, err
+	}
+	if err := p.addReads(shape.Reads); err != nil {
 		return plan{}, err
 	}
 	if err := p.addInterpreter(in); err != nil {
@@ -99,11 +104,15 @@ func (p *plan) addPrograms(list string) error {
 	}
 	p.Links = append(p.Links, link{Path: "/bin", Target: "usr/bin"})
 	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name == "" || strings.ContainsAny(name, "/\x00") || strings.HasPrefix(name, ".") {
-			return fmt.Errorf("not the name of a program: %q", name)
+		target := name
+		if !path.IsAbs(name) {
+			target = "/usr/bin/" + name
+		}
+		if name == "" || path.Clean(target) != target || strings.ContainsRune(name, 0) || strings.HasPrefix(name, ".") {
+			return fmt.Errorf("not the name or the path of a program: %q", name)
 		}
 		if source := findProgram(name); source != "" {
-			p.Mounts = append(p.Mounts, bind{Source: source, Target: "/usr/bin/" + name})
+			p.Mounts = append(p.Mounts, bind{Source: source, Target: target})
 		}
 	}
 	return nil
@@ -112,8 +121,12 @@ func (p *plan) addPrograms(list string) error {
 // findProgram returns the file behind a program of the host, or nothing. The
 // search path is fixed: that of the server's environment is the operator's own.
 func findProgram(name string) string {
-	for _, dir := range []string{"/usr/bin", "/bin"} {
-		source, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+	candidates := []string{filepath.Join("/usr/bin", name), filepath.Join("/bin", name)}
+	if path.IsAbs(name) {
+		candidates = []string{name}
+	}
+	for _, candidate := range candidates {
+		source, err := filepath.EvalSymlinks(candidate)
 		if err != nil {
 			continue
 		}

@@ -1,0 +1,118 @@
+//go:build linux
+
+package sidecar_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sidecar"
+)
+
+// hostFiles is a directory of the host that anybody may enter.
+func hostFiles(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gearbox-grants-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, text := range map[string]string{"a.txt": "one", "b.txt": "two", "tree/deep/c.txt": "three"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestAGrantedPathIsReadAndItsNeighbourIsAbsent(t *testing.T) {
+	dir := hostFiles(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, sidecar.Options{Allow: []string{"read(" + dir + "/a.txt)", "read(" + dir + "/tree/**)"}})
+	// The paths are put together so that nothing is foreseen: what is there is the wall's doing.
+	code := "import os\nd = '" + dir + "'.strip()\n" +
+		"print(open(d + '/a.txt').read(), open(os.path.join(d, 'tree', 'deep', 'c.txt')).read(), os.path.exists(d + '/b.txt'))\n" +
+		"for path in (d + '/a.txt', os.path.join(d, 'tree', 'new')):\n" +
+		"    try:\n        open(path, 'a')\n    except OSError as e:\n        print(e.errno)\n"
+	if r := run(t, s, execution.Request{Code: code}); r.Stdout != "one three False\n30\n30\n" {
+		t.Errorf("%s%s", r.Stdout, r.Stderr)
+	}
+	if r := run(t, s, execution.Request{Code: "print(open('" + dir + "/a.txt').read())"}); r.Stdout != "one\n" {
+		t.Errorf("foreseen and allowed: %+v", r)
+	}
+	if r := run(t, s, execution.Request{Code: "open('" + dir + "/b.txt')"}); r.Status != execution.StatusDenied {
+		t.Errorf("foreseen and not allowed: %+v", r)
+	}
+}
+
+func TestASocketInAGrantedDirectoryLeadsNowhere(t *testing.T) {
+	dir := hostFiles(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "tree", "agent.sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, sidecar.Options{Allow: []string{"read(" + dir + "/tree/**)"}})
+	code := "import socket\ntry:\n    socket.socket(socket.AF_UNIX).connect('" + path + "'.strip())\n    print('reached')\nexcept OSError as e:\n    print('refused')\n"
+	if r := run(t, s, execution.Request{Code: code}); r.Stdout != "refused\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAPatternThatNoMountCanCarryOutIsRefused(t *testing.T) {
+	dir := hostFiles(t)
+	s := open(t, sidecar.Options{Allow: []string{"read(" + dir + "/*.txt)"}})
+	r := run(t, s, execution.Request{Code: "open('" + dir + "/a.txt')"})
+	if r.Status != execution.StatusDenied || !strings.Contains(r.Error.Violations[0].Hint, "DIR/**") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAGrantedVariableIsThereAndNoOther(t *testing.T) {
+	t.Setenv("GEARBOX_TEST_GRANTED", "value")
+	t.Setenv("GEARBOX_TEST_SECRET", "secret")
+	s := open(t, sidecar.Options{Allow: []string{"env(GEARBOX_TEST_GRANTED)"}})
+	r := run(t, s, execution.Request{Code: "import os\nprint(os.environ['GEARBOX_TEST_GRANTED'], 'secret' in str(os.environ))"})
+	if r.Stdout != "value False\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := run(t, s, execution.Request{Code: "import os\nos.environ['GEARBOX_TEST_SECRET']"}); r.Status != execution.StatusDenied {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAProgramIsPresentOnlyIfItIsAllowed(t *testing.T) {
+	dir := hostFiles(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tool := filepath.Join(dir, "tool")
+	if err := os.WriteFile(tool, []byte("#!/usr/bin/env -S cat\nfrom the tool\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, sidecar.Options{Allow: []string{"run(" + tool + ")"}})
+	code := "import subprocess\n" +
+		"print(subprocess.run(['echo', 'hi'], capture_output=True, text=True).stdout, end='')\n" +
+		"print(subprocess.run(['" + tool + "'], capture_output=True, text=True).stdout.splitlines()[-1])\n" +
+		"import shutil\nprint(shutil.which('git'))\n"
+	if r := run(t, s, execution.Request{Code: code}); r.Stdout != "hi\nfrom the tool\nNone\n" {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+}
