@@ -9,6 +9,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // gears holds what the operator chose at start.
@@ -34,9 +35,28 @@ func openGears(o Options, dataDir string) (*gears, error) {
 	if g.overlays, err = overlays(o, dataDir); err != nil {
 		return nil, err
 	}
-	g.base, err = gear.Freeze(g.server, nil, nil, g.overlays)
-	return g, err
+	if g.base, err = gear.Freeze(g.server, nil, nil, g.overlays); err != nil {
+		return nil, err
+	}
+	return g, checkReads(g.base, dataDir)
 }
+
+// checkReads refuses grants that would show the records, or hide what the
+// sandbox has of its own.
+func checkReads(g gear.Frozen, dataDir string) error {
+	for _, entry := range g.Granted(policy.Read) {
+		path, _ := strings.CutSuffix(entry, "/**")
+		if within(path, dataDir) || within(dataDir, path) {
+			return fmt.Errorf("a rule lets code read %s, and that would show the data directory %s: narrow the rule, or choose another --data-dir", entry, dataDir)
+		}
+		if policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil) {
+			return fmt.Errorf("a rule lets code read %s, but the sandbox has such a place of its own: pass the file with the call, or keep it elsewhere", entry)
+		}
+	}
+	return nil
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 func isFile(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")

@@ -3,12 +3,15 @@
 package sidecar_test
 
 import (
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gearbox-mcp/gearbox/internal/cpython/cpythontest"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
@@ -16,7 +19,7 @@ import (
 // hostFiles is a directory of the host that anybody may enter.
 func hostFiles(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gearbox-grants-")
+	dir, err := os.MkdirTemp("/var/tmp", "gearbox-grants-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +42,13 @@ func TestAGrantedPathIsReadAndItsNeighbourIsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, sidecar.Options{Allow: []string{"read(" + dir + "/a.txt)", "read(" + dir + "/tree/**)"}})
-	// The paths are put together so that nothing is foreseen: what is there is the wall's doing.
-	code := "import os\nd = '" + dir + "'.strip()\n" +
+	// The directory comes as a variable, so that nothing is foreseen: what is there is the wall's doing.
+	code := "import os\n" +
 		"print(open(d + '/a.txt').read(), open(os.path.join(d, 'tree', 'deep', 'c.txt')).read(), os.path.exists(d + '/b.txt'))\n" +
 		"for path in (d + '/a.txt', os.path.join(d, 'tree', 'new')):\n" +
 		"    try:\n        open(path, 'a')\n    except OSError as e:\n        print(e.errno)\n"
-	if r := run(t, s, execution.Request{Code: code}); r.Stdout != "one three False\n30\n30\n" {
+	vars := map[string]json.RawMessage{"d": json.RawMessage(strconv.Quote(dir))}
+	if r := run(t, s, execution.Request{Code: code, Variables: vars}); r.Stdout != "one three False\n30\n30\n" {
 		t.Errorf("%s%s", r.Stdout, r.Stderr)
 	}
 	if r := run(t, s, execution.Request{Code: "print(open('" + dir + "/a.txt').read())"}); r.Stdout != "one\n" {
@@ -95,6 +99,15 @@ func TestAGrantedVariableIsThereAndNoOther(t *testing.T) {
 	}
 	if r := run(t, s, execution.Request{Code: "import os\nos.environ['GEARBOX_TEST_SECRET']"}); r.Status != execution.StatusDenied {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestAGrantThatShowsTheRecordsOrMeansNothingIsRefusedAtStart(t *testing.T) {
+	dir := cpythontest.DataDir(t)
+	for _, rule := range []string{"read(" + dir + "/**)", "read(" + filepath.Dir(dir) + "/**)", "read(" + dir + "/rules.yaml)", "read(/tmp/x)"} {
+		if _, err := tryOpen(t, sidecar.Options{Allow: []string{rule}}); err == nil {
+			t.Errorf("%s was accepted", rule)
+		}
 	}
 }
 
