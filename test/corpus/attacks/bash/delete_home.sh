@@ -1,0 +1,3 @@
+# Trick: everything is deleted.
+# Refused: write(~)
+\rm -rf ~

@@ -1,0 +1,3 @@
+# Trick: a builtin is loaded from a library.
+# Refused: unsafe(native)
+enable -f ./evil.so evil

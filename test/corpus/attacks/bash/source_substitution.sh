@@ -1,0 +1,3 @@
+# Trick: source reads code from a process substitution.
+# Refused: unsafe(dynamic_code)
+. <(base64 -d <<< bHM=)

