@@ -71,6 +71,9 @@ type ArmedHead struct {
 // RunHead starts the source that was analysed.
 type RunHead struct {
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	// Isolated says that a sandbox holds the program, so that the guest
+	// explains what the program finds missing or refused there.
+	Isolated bool `json:"isolated,omitempty"`
 }
 
 // Outcome is how the program ended, by its own account.
@@ -92,6 +95,8 @@ type ResultHead struct {
 	ValueType string          `json:"value_type,omitempty"`
 	Exception *Exception      `json:"exception,omitempty"`
 	Warnings  []string        `json:"warnings,omitempty"`
+	// Denied names the permissions that the program lacked while it ran.
+	Denied []string `json:"denied,omitempty"`
 }
 
 // Exception is a Python exception, cut to the frames of the user's own source.
@@ -103,6 +108,8 @@ type Exception struct {
 	// program's stderr would show it.
 	Traceback []string `json:"traceback,omitempty"`
 	Text      string   `json:"text,omitempty"`
-	Line      int      `json:"line,omitempty"`
-	Column    int      `json:"column,omitempty"`
+	// Hint is what the sandbox has to say about it; Text ends with it.
+	Hint   string `json:"hint,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 }

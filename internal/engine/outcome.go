@@ -33,6 +33,7 @@ func (op *operation) outcome(ended sandbox.Ended, head *bridge.ResultHead) execu
 	}
 	r.Value, r.ValueType = head.Value, head.ValueType
 	r.Warnings = append(r.Warnings, head.Warnings...)
+	r.Denied = deniedClaims(head.Denied)
 	if ended.ScratchFull {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the scratch space of %v or its %d files were used up", op.limits.Scratch, op.limits.ScratchFiles))
 	}
@@ -113,7 +114,7 @@ const noThread = "can't start new thread"
 func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridge.ResultHead) execution.Result {
 	ex := head.Exception
 	r.Status, r.ExitCode = execution.StatusError, max(head.ExitCode&0xff, 1)
-	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback}
+	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Hint: hintClaim(ex.Hint)}
 	switch {
 	case ex.Class == "MemoryError":
 		r.Status, r.Error.Code = execution.StatusMemoryLimit, string(execution.CodeMemoryLimit)
@@ -130,7 +131,7 @@ func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridg
 func (op *operation) doesNotParse(ex *bridge.Exception) execution.Result {
 	r := op.base(execution.StatusError)
 	r.ExitCode, r.Stderr = 1, ex.Text
-	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback}
+	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Hint: hintClaim(ex.Hint)}
 	return r
 }
 

@@ -236,7 +236,9 @@ func drain(op *operation, child sandbox.Child) *sync.WaitGroup {
 // means that the program's process ended without one.
 func converse(op *operation, child sandbox.Child) (*bridge.ResultHead, error) {
 	conn := child.Bridge()
-	f, err := bridge.NewFrame(bridge.Run, 2, bridge.RunHead{Variables: op.request.Variables}, nil)
+	f, err := bridge.NewFrame(bridge.Run, 2, bridge.RunHead{
+		Variables: op.request.Variables, Isolated: op.place.Isolation != execution.LevelNone,
+	}, nil)
 	if err != nil {
 		return nil, err
 	}

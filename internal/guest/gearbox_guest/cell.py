@@ -20,15 +20,18 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import CodeType, CoroutineType, ModuleType
 from typing import Any
 
-from . import report, values
+from . import hints, hook, report, values
 
 # The name that holds the last value for the instant between the last statement and its removal.
 _VALUE = "__gearbox_value__"
 _RESERVE = 4 << 20
 _INTERRUPTED = 130  # what a shell says of a program that SIGINT ended
+_NOT_AWAITED = (
+    "the last expression is a coroutine that nobody awaited, so nothing of it ran: write await before it"
+)
 
 
 class Program:
@@ -44,14 +47,19 @@ class Program:
         self.warnings = [*caught, *more]
 
 
-def execute(program: Program, variables: dict[str, Any], workspace: str) -> dict[str, Any]:
+def execute(program: Program, variables: dict[str, Any], around: hints.Surroundings) -> dict[str, Any]:
     """Run the program to the end of all its threads and return the head of the result frame."""
-    head = attempt(program, variables, workspace)
-    _wind_down()
-    return head
+    watch = hook.watch(around.forks, around.programs) if around.isolated else None
+    _report_threads(around, watch)
+    head = attempt(program, variables, around, watch)
+    _wind_down(around.workspace)
+    denied = watch.denied() if watch else []
+    return {**head, "denied": denied} if denied else head
 
 
-def attempt(program: Program, variables: dict[str, Any], workspace: str) -> dict[str, Any]:
+def attempt(
+    program: Program, variables: dict[str, Any], around: hints.Surroundings, watch: hook.Watch | None = None
+) -> dict[str, Any]:
     """Run the program's statements and report how they ended."""
     # Given back when memory has run out, so that the report can be made. Pages that nobody touches cost nothing, and
     # malloc would hand out used ones.
@@ -65,7 +73,7 @@ def attempt(program: Program, variables: dict[str, Any], workspace: str) -> dict
         return _exited(exc)
     except BaseException as exc:  # noqa: BLE001 - whatever the program let pass is its answer
         reserve.close()
-        return _failed(exc, workspace)
+        return _failed(exc, around, watch)
     return _returned(namespace.pop(_VALUE, None))
 
 
@@ -163,6 +171,9 @@ def _returned(value: object) -> dict[str, Any]:
         head["warnings"] = [converted.warning]
     elif converted.value is not None:
         head["value"] = converted.value
+    if type(value) is CoroutineType:
+        _quietly(value.close)  # or the interpreter would warn too, in words that name no line
+        head["warnings"] = [*head.get("warnings", ()), _NOT_AWAITED]
     return head
 
 
@@ -179,11 +190,16 @@ def _exited(exc: SystemExit) -> dict[str, Any]:
     return {"outcome": "exit", "exit_code": status}
 
 
-def _failed(exc: BaseException, workspace: str) -> dict[str, Any]:
+def _failed(exc: BaseException, around: hints.Surroundings, watch: hook.Watch | None) -> dict[str, Any]:
     report.cut(exc)
-    described = report.describe(exc, workspace)
+    described = report.describe(exc, around.workspace)
+    hint = hints.hint(exc, around, watch)
+    last_line = f"hint: {hint}\n" if hint else ""
+    if hint:
+        described["hint"] = hint
+        described["text"] += last_line
     try:
-        _call_excepthook(exc)
+        _call_excepthook(exc, around.workspace, last_line)
     except SystemExit as exit_request:
         return _exited(exit_request)
     return {
@@ -193,20 +209,21 @@ def _failed(exc: BaseException, workspace: str) -> dict[str, Any]:
     }
 
 
-def _call_excepthook(exc: BaseException) -> None:
-    hook = sys.excepthook
-    if hook is sys.__excepthook__:
-        _write_error(report.text(exc))
+def _call_excepthook(exc: BaseException, workspace: str, last_line: str) -> None:
+    show = sys.excepthook
+    if show is sys.__excepthook__:
+        _write_error(report.text(exc, workspace) + last_line)
         return
     try:
-        hook(type(exc), exc, exc.__traceback__)
+        show(type(exc), exc, exc.__traceback__)
     except SystemExit:
         raise
     except BaseException as second:  # noqa: BLE001 - reported as the interpreter does
         second.__context__ = None
         report.cut(second)
         _write_error(
-            f"Error in sys.excepthook:\n{report.text(second)}\nOriginal exception was:\n{report.text(exc)}"
+            f"Error in sys.excepthook:\n{report.text(second, workspace)}\n"
+            f"Original exception was:\n{report.text(exc, workspace)}{last_line}"
         )
 
 
@@ -214,14 +231,30 @@ def _write_error(text: str) -> None:
     _quietly(lambda: sys.stderr.write(text))
 
 
-def _wind_down() -> None:
+def _report_threads(around: hints.Surroundings, watch: hook.Watch | None) -> None:
+    """Have the exceptions that end threads reported like the program's own; the words are those of the interpreter."""
+
+    def show(args: threading.ExceptHookArgs) -> None:
+        exc = args.exc_value
+        if exc is None or isinstance(exc, SystemExit):
+            threading.__excepthook__(args)
+            return
+        name = args.thread.name if args.thread is not None else threading.get_ident()
+        hint = hints.hint(exc, around, watch)
+        last_line = f"hint: {hint}\n" if hint else ""
+        _write_error(f"Exception in thread {name}:\n{report.text(exc, around.workspace)}{last_line}")
+
+    threading.excepthook = show
+
+
+def _wind_down(workspace: str) -> None:
     """Do what Py_FinalizeEx does before it takes the interpreter apart: the process is killed instead of ending."""
     for step in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
         try:
             step()
         except BaseException as exc:  # noqa: BLE001
             report.cut(exc)
-            _write_error(report.text(exc))
+            _write_error(report.text(exc, workspace))
     _flush()
     _collect()
     _flush()

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import analyser, bridge, cell, report, values
+from . import analyser, bridge, cell, frames, hints, report, values
 
 PROTOCOL = 1
 ANALYSIS_SECONDS = 0.25
@@ -68,6 +68,7 @@ class _Guest:
         self._program: cell.Program | None = None
         self._failure: dict[str, Any] | None = None
         self._armed = False
+        self._restrictions: dict[str, Any] = {"limits": {}, "no_fork": False, "no_exec": False}
 
     def converse(self) -> None:
         """Answer frames until the stream ends. After the result, and after a frame of an unknown kind, only wait."""
@@ -133,17 +134,16 @@ class _Guest:
         os.environ.update(head.get("environment") or {})
         if "TZ" in (head.get("environment") or {}):
             time.tzset()
-        self._narrow(
-            {
-                "limits": head.get("limits") or {},
-                "no_fork": head.get("no_fork") is True,
-                "no_exec": head.get("no_exec") is True,
-            }
-        )
+        self._restrictions = {
+            "limits": head.get("limits") or {},
+            "no_fork": head.get("no_fork") is True,
+            "no_exec": head.get("no_exec") is True,
+        }
+        self._narrow(self._restrictions)
 
     def _run(self, frame: bridge.Frame) -> NoReturn:
         try:
-            head = self._execute(frame.head.get("variables") or {})
+            head = self._execute(frame.head)
         except BaseException as exc:  # noqa: BLE001 - the program replaced what the guest itself needs
             head = _broken(exc)
         if _getpid() != self._pid:
@@ -171,7 +171,7 @@ class _Guest:
             except BaseException:  # noqa: BLE001
                 continue
 
-    def _execute(self, variables: dict[str, Any]) -> dict[str, Any]:
+    def _execute(self, run: dict[str, Any]) -> dict[str, Any]:
         if self._program is None and self._failure is None and self._source is not None:
             # The analyser gave up without judging the syntax.
             try:
@@ -180,11 +180,19 @@ class _Guest:
                 self._failure = _describe_bare(exc)
         program, self._program = self._program, None
         if program is not None:
-            return cell.execute(program, variables, self._workspace)
+            return cell.execute(program, run.get("variables") or {}, self._surroundings(run))
         failure = self._failure or _describe_bare(RuntimeError("run came before analyse"))
         sys.stderr.write(failure.get("text", ""))
         sys.stderr.flush()
         return {"outcome": "exception", "exit_code": 1, "exception": failure}
+
+    def _surroundings(self, run: dict[str, Any]) -> hints.Surroundings:
+        return hints.Surroundings(
+            workspace=self._workspace,
+            isolated=run.get("isolated") is True,
+            forks=not self._restrictions["no_fork"],
+            programs=not self._restrictions["no_exec"],
+        )
 
 
 def _settle(workspace: str, site_path: list[str]) -> None:
@@ -196,6 +204,7 @@ def _settle(workspace: str, site_path: list[str]) -> None:
     cell.open_streams()
     cell.add_site_builtins()
     cell.prefer_fork()
+    frames.hide_guest()
 
 
 def _write_files(workspace: str, files: list[dict[str, Any]], body: bytes) -> None:

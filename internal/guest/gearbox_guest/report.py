@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from . import values
+from . import frames, values
 
-FILENAME = "<cell>"
+FILENAME = frames.FILENAME
 
 MAX_TEXT = 64 << 10
 MAX_MESSAGE = 8 << 10
-MAX_FRAMES = 64
 _MAX_LINKED = 1000
-
-_GUEST = os.path.join(os.path.dirname(__file__), "")
 
 
 def cut(exc: BaseException) -> None:
@@ -39,7 +35,7 @@ def describe(exc: BaseException, workspace: str = "") -> dict[str, Any]:
     head: dict[str, Any] = {
         "class": values.clean(values.short_name(type(exc))),
         "message": _shorten(values.clean(_message(exc)), MAX_MESSAGE),
-        "text": _shorten(values.clean(text(exc)), MAX_TEXT),
+        "text": _shorten(values.clean(text(exc, workspace)), MAX_TEXT),
     }
     _add_place(head, exc, workspace)
     if isinstance(exc, OSError) and type(exc.errno) is int and 0 < exc.errno < 1 << 16:
@@ -47,11 +43,23 @@ def describe(exc: BaseException, workspace: str = "") -> dict[str, Any]:
     return head
 
 
-def text(exc: BaseException) -> str:
-    """The report as CPython prints it on stderr. A SyntaxError of the program itself has no traceback to head it."""
-    if exc.__traceback__ is None and exc.__cause__ is None and exc.__context__ is None:
-        return _guarded(lambda: "".join(traceback.format_exception_only(type(exc), exc)), exc)
-    return _guarded(lambda: "".join(traceback.format_exception(type(exc), exc, exc.__traceback__)), exc)
+def text(exc: BaseException, workspace: str = "") -> str:
+    """The report for stderr: as CPython prints it, with the frames of libraries in short."""
+
+    def make() -> str:
+        if exc.__traceback__ is None and exc.__cause__ is None and exc.__context__ is None:
+            # A SyntaxError of the program itself has no traceback to head it.
+            return "".join(traceback.format_exception_only(type(exc), exc))
+        whole = _inspect(exc)
+        frames.shorten(whole, workspace)
+        return "".join(whole.format())
+
+    return _guarded(make, exc)
+
+
+def _inspect(exc: BaseException) -> traceback.TracebackException:
+    """Take a report apart. Lines are looked up when they are printed: most files of libraries are never read."""
+    return traceback.TracebackException(type(exc), exc, exc.__traceback__, lookup_lines=False, compact=True)
 
 
 def _guarded(make: Callable[[], str], exc: BaseException) -> str:
@@ -73,14 +81,14 @@ def _message(exc: BaseException) -> str:
 
 def _own_part(tb: TracebackType | None) -> TracebackType | None:
     """Drop the frames that lie before the program's first one: the guest's, and those of an event loop it started."""
-    if tb is None or not tb.tb_frame.f_code.co_filename.startswith(_GUEST):
+    if tb is None or not frames.is_guest(tb.tb_frame.f_code.co_filename):
         return tb
     current: TracebackType | None = tb
     while current is not None:
         if current.tb_frame.f_code.co_filename == FILENAME:
             return current
         current = current.tb_next
-    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_GUEST):
+    while tb is not None and frames.is_guest(tb.tb_frame.f_code.co_filename):
         tb = tb.tb_next
     return tb
 
@@ -98,25 +106,14 @@ def _add_place(head: dict[str, Any], exc: BaseException, workspace: str) -> None
         _set_positive(head, "column", exc.offset)
         return
     try:
-        frames = [f for f in traceback.extract_tb(exc.__traceback__) if _is_own(f.filename, workspace)]
-        head["traceback"] = _formatted(frames)
+        walked = _inspect(exc).stack
+        own = traceback.StackSummary.from_list([f for f in walked if frames.is_own(f.filename, workspace)])
+        head["traceback"] = [values.clean(entry) for entry in frames.entries(own)]
     except BaseException:  # noqa: BLE001 - as in _guarded
         return
-    lines = [f.lineno for f in frames if f.filename == FILENAME]
+    lines = [f.lineno for f in own if f.filename == FILENAME]
     if lines:
         _set_positive(head, "line", lines[-1])
-
-
-def _is_own(filename: str, workspace: str) -> bool:
-    return filename == FILENAME or (workspace != "" and filename.startswith(os.path.join(workspace, "")))
-
-
-def _formatted(frames: list[traceback.FrameSummary]) -> list[str]:
-    entries = [values.clean(e) for e in traceback.StackSummary.from_list(frames).format()]
-    if len(entries) <= MAX_FRAMES:
-        return entries
-    half = MAX_FRAMES // 2
-    return [*entries[:half], f"  [{len(entries) - 2 * half} frames left out]\n", *entries[-half:]]
 
 
 def _set_positive(head: dict[str, Any], key: str, number: int | None) -> None:

@@ -26,7 +26,7 @@ import traceback  # noqa: F401
 import typing  # noqa: F401
 import warnings
 
-from . import analyser, bridge, cell, report
+from . import analyser, bridge, cell, hints, report
 
 _MIXED = """
 import collections, csv, dataclasses, datetime, io, itertools, json, math, re, statistics
@@ -97,7 +97,7 @@ def _run_once(source: str) -> None:
         warnings.simplefilter("ignore")
         tree, _ = analyser.analyse(source)
         program = cell.Program(source, tree or ast.parse(source, report.FILENAME), [])
-    json.dumps(cell.attempt(program, {}, "/"))
+    json.dumps(cell.attempt(program, {}, hints.Surroundings("/")))
 
 
 def _round_trip() -> None:

@@ -98,9 +98,14 @@ class Guest:
     def analyse(self, source: str) -> dict[str, Any]:
         return self.ask(bridge.ANALYSE, {"language": "python"}, source.encode()).head
 
-    def run(self, variables: dict[str, Any] | None = None, stdin: bytes = b"") -> Ended:
-        """Run what was analysed, read the streams to their end and kill the guest once it has answered."""
-        self.send(bridge.RUN, {"variables": variables or {}})
+    def run(
+        self, variables: dict[str, Any] | None = None, stdin: bytes = b"", isolated: bool = False
+    ) -> Ended:
+        """Run what was analysed, read the streams to their end and kill the guest once it has answered.
+
+        isolated has the guest explain what happens as if a sandbox were around it.
+        """
+        self.send(bridge.RUN, {"variables": variables or {}, "isolated": isolated})
         output: list[tuple[bytes, bytes]] = []
         drain = threading.Thread(target=lambda: output.append(self.process.communicate(stdin)))
         drain.start()
@@ -122,6 +127,7 @@ def run(
     variables: dict[str, Any] | None = None,
     stdin: bytes = b"",
     arm: dict[str, Any] | None = None,
+    isolated: bool = False,
 ) -> Ended:
     """Run one program from analysis to its end."""
     with Guest() as guest:
@@ -132,7 +138,7 @@ def run(
             error = guest.ask(bridge.ARM, arm).head["error"]
             if error:
                 raise AssertionError(error)
-        return guest.run(variables, stdin)
+        return guest.run(variables, stdin, isolated)
 
 
 def finish(source: str, **how: Any) -> tuple[dict[str, Any], str, str]:

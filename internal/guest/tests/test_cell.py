@@ -207,7 +207,7 @@ class TestText(TestCell):
         result, stdout, stderr = finish("name = input('who? ')\nprint(name)\ninput()", stdin="één\n".encode())
         self.assertEqual(stdout, "who? één\n")
         self.assertEqual(result["exception"]["class"], "EOFError")
-        self.assertTrue(stderr.endswith("EOFError: EOF when reading a line\n"))
+        self.assertIn("EOFError: EOF when reading a line\n", stderr)
 
     def test_output_keeps_its_order_with_that_of_subprocesses(self) -> None:
         self.prints("import os\nprint('a')\nos.system('echo b')\nprint('c')", "a\nb\nc\n")
@@ -377,7 +377,7 @@ class TestReport(TestCell):
 
     def test_frames_of_libraries_stay_in_the_text_alone(self) -> None:
         result, _, stderr = finish("import json\njson.loads('{')")
-        self.assertIn("decoder.py", stderr)
+        self.assertRegex(stderr, r"\n  … \d library frames, the last: json/decoder.py, line \d+, in \w+ …\n")
         self.assertEqual(len(result["exception"]["traceback"]), 1)
         self.assertEqual((result["exception"]["class"], result["exception"]["line"]), ("JSONDecodeError", 2))
 
@@ -385,8 +385,8 @@ class TestReport(TestCell):
         for source in ("def f(): f()\nf()", "def f(): g()\ndef g(): f()\nf()"):
             result, _, stderr = finish(source)
             self.assertEqual(result["exception"]["class"], "RecursionError")
-            self.assertLess(len(result["exception"]["traceback"]), 70)
-            self.assertLess(len(result["exception"]["text"]), 70_000)
+            self.assertLess(len(result["exception"]["traceback"]), 25)
+            self.assertLess(len(stderr), 4_000)
             self.assertIn("RecursionError", stderr)
 
     def test_an_error_number_is_kept(self) -> None:
