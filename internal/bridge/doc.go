@@ -40,6 +40,11 @@
 //	host → guest  run       {"variables":{…}}: the parsed source of analyse runs
 //	guest → host  result    how it ended; then the guest parks until it is killed
 //
+// Bash is parsed by the host. Its source crosses by analyse like any other, and the
+// facts that come back are empty. A bash program gives no result: the shell takes
+// the guest's place, the stream ends as it starts, and its exit status is all
+// there is. A result comes only when the shell could not be started.
+//
 // While a program runs the guest may send display, ask, call and progress
 // frames; the host answers by id; cancel goes either way. The heads of the
 // kinds in use are the exported Head types of this package. A guest that does

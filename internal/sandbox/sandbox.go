@@ -68,6 +68,10 @@ type Child interface {
 // ErrSourceDead is wrapped by errors of a source that has ended.
 var ErrSourceDead = errors.New("sandbox: source has ended")
 
+// ErrNoShell is wrapped by the error of opening a template for bash on a host that
+// has none.
+var ErrNoShell = errors.New("sandbox: this host has no bash")
+
 // Arm is what one run adds to its template. Every part of it narrows.
 type Arm struct {
 	Limits      execution.Limits

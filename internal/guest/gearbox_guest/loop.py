@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import analyser, bridge, cell, frames, hints, report, values
+from . import analyser, bridge, cell, frames, hints, report, shell, values
 
 PROTOCOL = 1
 ANALYSIS_SECONDS = 0.25
@@ -39,7 +39,7 @@ def serve(read_fd: int, write_fd: int, narrow: Narrow, workspace: str, site_path
     # A forked copy of the program must neither speak for it nor keep the bridge open.
     os.register_at_fork(after_in_child=stream.close)
     try:
-        _Guest(stream, narrow, workspace).converse()
+        _Guest(stream, narrow, workspace, site_path).converse()
     except (bridge.ProtocolError, OSError):
         pass
     # The host closed the bridge: nobody is left to end this process.
@@ -59,12 +59,14 @@ def warm(rounds: int) -> None:
 class _Guest:
     """The state of one conversation."""
 
-    def __init__(self, stream: bridge.Stream, narrow: Narrow, workspace: str) -> None:
+    def __init__(self, stream: bridge.Stream, narrow: Narrow, workspace: str, site_path: list[str]) -> None:
         self._stream = stream
         self._narrow = narrow
         self._workspace = workspace
+        self._site_path = site_path
         self._pid = os.getpid()
         self._source: str | None = None
+        self._language: object = None
         self._program: cell.Program | None = None
         self._failure: dict[str, Any] | None = None
         self._armed = False
@@ -90,6 +92,11 @@ class _Guest:
         except UnicodeDecodeError:
             raise bridge.ProtocolError("the source is not UTF-8") from None
         self._program, self._failure = None, None
+        self._language = frame.head.get("language")
+        if self._language == shell.LANGUAGE:
+            # The host parses it.
+            self._stream.write_frame(bridge.FACTS, frame.id, {"facts": []})
+            return
         # Hostile source can keep the parser busy for longer than anybody wants to wait, and no Python handler
         # would get a turn meanwhile: the kernel ends this process. Processor time is what counts, so that honest
         # source on a busy machine is left alone.
@@ -172,6 +179,13 @@ class _Guest:
                 continue
 
     def _execute(self, run: dict[str, Any]) -> dict[str, Any]:
+        if self._language == shell.LANGUAGE and self._source is not None:
+            # Outside a sandbox python3 is whichever the operator has, with packages of its own.
+            packages = self._site_path if run.get("isolated") is True else []
+            try:
+                shell.become(self._source, run.get("variables") or {}, self._workspace, packages)
+            except (OSError, ValueError) as exc:
+                self._failure = _describe_bare(exc)
         if self._program is None and self._failure is None and self._source is not None:
             # The analyser gave up without judging the syntax.
             try:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +100,13 @@ func (b *Backend) probeChild(ctx context.Context) (string, error) {
 // Open unpacks the guest into a private directory. The template's shape and
 // preload mean nothing without isolation.
 func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source, error) {
-	if t.Language != execution.Python {
+	switch t.Language {
+	case execution.Python:
+	case execution.Bash:
+		if !HasShell() {
+			return nil, fmt.Errorf("host: %w", sandbox.ErrNoShell)
+		}
+	default:
 		return nil, fmt.Errorf("host: language %q is not available", t.Language)
 	}
 	python, err := b.c.Interpreters(ctx, t.Interpreter)
@@ -114,6 +121,14 @@ func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source,
 		c: b.c, keeperTime: b.keeperTime, python: python, dir: dir,
 		children: map[*child]struct{}{}, done: make(chan struct{}),
 	}, nil
+}
+
+// HasShell reports whether this host has a bash where the guest looks for it.
+func HasShell() bool {
+	return slices.ContainsFunc([]string{"/usr/bin/bash", "/bin/bash"}, func(p string) bool {
+		st, err := os.Stat(p)
+		return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+	})
 }
 
 // unpack makes a source's directory and puts the guest into it. The program's own

@@ -98,14 +98,18 @@ func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source,
 		return nil, errors.New("linux: no door to a network exists")
 	case t.Preload != "":
 		return nil, errors.New("linux: modules of an environment cannot be preloaded")
-	case t.Language != execution.Python && t.Language != "":
+	case t.Language != execution.Python && t.Language != execution.Bash && t.Language != "":
 		return nil, fmt.Errorf("linux: no guest for %s", t.Language)
+	}
+	shape, err := withShell(t.Shape, t.Language)
+	if err != nil {
+		return nil, fmt.Errorf("linux: %w", err)
 	}
 	in, err := b.config.Interpreters(ctx, t.Interpreter)
 	if err != nil {
 		return nil, fmt.Errorf("find interpreter: %w", err)
 	}
-	return b.open(ctx, in, t.Shape)
+	return b.open(ctx, in, shape)
 }
 
 func (b *Backend) open(ctx context.Context, in sandbox.Interpreter, shape sandbox.Shape) (*source, error) {

@@ -57,17 +57,19 @@ func newPlan(in sandbox.Interpreter, shape sandbox.Shape, files fs.FS) (plan, er
 	p := plan{
 		Directories: []string{"/dev/shm", "/etc", "/proc", "/run", "/tmp", "/usr/bin", "/var/tmp", workspace},
 	}
+	if err := p.addInterpreter(in); err != nil {
+		return plan{}, err
+	}
 	if err := p.addPrograms(shape.Programs); err != nil {
 		return plan{}, err
 	}
 	if err := p.addReads(shape.Reads); err != nil {
 		return plan{}, err
 	}
-	if err := p.addInterpreter(in); err != nil {
-		return plan{}, err
-	}
 	for _, dir := range []string{
 		"/usr/share/zoneinfo", "/etc/ssl/certs", "/usr/share/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
+		// The locale of every sandbox, before the C library had it built in (glibc 2.35).
+		"/usr/lib/locale/C.UTF-8", "/usr/lib/locale/C.utf8",
 	} {
 		p.addIfPresent(dir)
 	}
@@ -84,57 +86,6 @@ func (p *plan) addIfPresent(dir string) {
 	if _, err := os.Stat(dir); err == nil {
 		p.Mounts = append(p.Mounts, bind{Source: dir, Target: dir})
 	}
-}
-
-// addPrograms brings the C library and the programs named in list.
-func (p *plan) addPrograms(list string) error {
-	if list == "*" {
-		p.Mounts = append(p.Mounts, bind{Source: "/usr", Target: "/usr"})
-		for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
-			p.addLinkOrDirectory(dir)
-		}
-		p.addIfPresent("/etc/alternatives")
-		return nil
-	}
-	for _, dir := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64"} {
-		p.addLibraries(dir)
-	}
-	if list == "" {
-		return nil
-	}
-	p.Links = append(p.Links, link{Path: "/bin", Target: "usr/bin"})
-	for name := range strings.SplitSeq(list, ",") {
-		target := name
-		if !path.IsAbs(name) {
-			target = "/usr/bin/" + name
-		}
-		if name == "" || path.Clean(target) != target || strings.ContainsRune(name, 0) || strings.HasPrefix(name, ".") {
-			return fmt.Errorf("not the name or the path of a program: %q", name)
-		}
-		if source := findProgram(name); source != "" {
-			p.Mounts = append(p.Mounts, bind{Source: source, Target: target})
-		}
-	}
-	return nil
-}
-
-// findProgram returns the file behind a program of the host, or nothing. The
-// search path is fixed: that of the server's environment is the operator's own.
-func findProgram(name string) string {
-	candidates := []string{filepath.Join("/usr/bin", name), filepath.Join("/bin", name)}
-	if path.IsAbs(name) {
-		candidates = []string{name}
-	}
-	for _, candidate := range candidates {
-		source, err := filepath.EvalSymlinks(candidate)
-		if err != nil {
-			continue
-		}
-		if st, err := os.Stat(source); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-			return source
-		}
-	}
-	return ""
 }
 
 // addLinkOrDirectory keeps what a top-level directory is: a link on systems with a

@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,8 @@ import (
 
 // Program is one run as a caller would ask for it.
 type Program struct {
+	// Language is Python unless it is set.
+	Language  execution.Language
 	Code      string
 	Stdin     string
 	Variables map[string]any
@@ -43,7 +46,7 @@ func Drive(ctx context.Context, child sandbox.Child, p Program) (Outcome, error)
 
 	var out Outcome
 	var err error
-	if out.Facts, err = Analyse(child.Bridge(), p.Code); err != nil || out.Facts.Failure != nil {
+	if out.Facts, err = analyse(child.Bridge(), cmp.Or(p.Language, execution.Python), p.Code); err != nil || out.Facts.Failure != nil {
 		return out, err
 	}
 	if err := child.Arm(ctx, p.Arm); err != nil {
@@ -62,10 +65,14 @@ func Drive(ctx context.Context, child sandbox.Child, p Program) (Outcome, error)
 	return out, err
 }
 
-// Analyse sends the source and reads its facts.
+// Analyse sends Python source and reads its facts.
 func Analyse(conn bridge.Conn, code string) (bridge.FactsHead, error) {
+	return analyse(conn, execution.Python, code)
+}
+
+func analyse(conn bridge.Conn, l execution.Language, code string) (bridge.FactsHead, error) {
 	var facts bridge.FactsHead
-	head := bridge.AnalyseHead{Language: string(execution.Python)}
+	head := bridge.AnalyseHead{Language: string(l)}
 	return facts, exchange(conn, bridge.Analyse, head, []byte(code), bridge.Facts, &facts)
 }
 

@@ -7,9 +7,11 @@ package sandboxtest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
@@ -37,8 +39,13 @@ func Run(t *testing.T, c Config) {
 		{"Ending", endingTests},
 		{"Bridge", bridgeTests},
 		{"Source", sourceTests},
+		{"Bash", bashTests},
 	} {
 		t.Run(part.name, func(t *testing.T) {
+			c := c
+			if part.name == "Bash" {
+				c.Template.Language = execution.Bash
+			}
 			s := open(t, c)
 			for _, x := range part.tests {
 				t.Run(x.name, func(t *testing.T) { x.run(t, s) })
@@ -61,6 +68,9 @@ type suite struct {
 func open(t *testing.T, c Config) *suite {
 	t.Helper()
 	source, err := c.Backend.Open(t.Context(), c.Template)
+	if errors.Is(err, sandbox.ErrNoShell) {
+		t.Skipf("skipped: %v", err)
+	}
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
