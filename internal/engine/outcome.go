@@ -25,6 +25,12 @@ func (op *operation) outcome(ended sandbox.Ended, head *bridge.ResultHead) execu
 	r.DurationMS = milliseconds(op.usage.Wall)
 	r.CPUMS = milliseconds(op.usage.CPU)
 	r.MemoryPeak = op.usage.MemoryPeak
+	if ended.ScratchFull {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the scratch space of %v or its %d files were used up", op.limits.Scratch, op.limits.ScratchFiles))
+	}
+	if ended.ProcessesFull {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the limit of %d processes and threads was met", op.limits.Processes))
+	}
 	if v, ok := op.killed(ended.Cause); ok {
 		return end(r, v, -1)
 	}
@@ -34,19 +40,13 @@ func (op *operation) outcome(ended sandbox.Ended, head *bridge.ResultHead) execu
 	r.Value, r.ValueType = head.Value, head.ValueType
 	r.Warnings = append(r.Warnings, head.Warnings...)
 	r.Denied = deniedClaims(head.Denied)
-	if ended.ScratchFull {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the scratch space of %v or its %d files were used up", op.limits.Scratch, op.limits.ScratchFiles))
-	}
-	if ended.ProcessesFull {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the limit of %d processes and threads was met", op.limits.Processes))
-	}
 	if head.Exception != nil {
 		return op.raised(r, ended, head)
 	}
 	r.ExitCode = head.ExitCode & 0xff
 	if r.ExitCode != 0 {
 		r.Status = execution.StatusError
-		r.Error = &execution.Error{Code: "SystemExit", Message: "the program exited with code " + strconv.Itoa(r.ExitCode)}
+		r.Error = exitError(codePythonExit, r.ExitCode)
 	}
 	return r
 }
@@ -80,8 +80,8 @@ func end(r execution.Result, v verdict, exit int) execution.Result {
 	return r
 }
 
-// endedAlone judges a program whose process ended without a result: by os._exit
-// or by a signal.
+// endedAlone judges a program whose process ended without a result: one in bash, or
+// one in Python by os._exit or by a signal.
 func (op *operation) endedAlone(r execution.Result, ended sandbox.Ended) execution.Result {
 	switch {
 	case ended.Signal == sigXCPU:
@@ -90,9 +90,7 @@ func (op *operation) endedAlone(r execution.Result, ended sandbox.Ended) executi
 		r.Signal = signalName(ended.Signal)
 		return end(r, verdict{execution.StatusError, execution.Code(r.Signal), "The program was ended by the signal " + r.Signal + "."}, 128+ended.Signal)
 	case ended.ExitCode != 0:
-		r.Status, r.ExitCode = execution.StatusError, ended.ExitCode
-		r.Error = &execution.Error{Code: "SystemExit", Message: "the program exited with code " + strconv.Itoa(ended.ExitCode)}
-		return r
+		return op.exited(r, ended)
 	}
 	r.ExitCode = 0
 	return r
@@ -127,10 +125,13 @@ func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridg
 }
 
 // doesNotParse is the answer to source with a syntax error. CPython exits with 1
-// after one.
+// after one, bash with 2.
 func (op *operation) doesNotParse(ex *bridge.Exception) execution.Result {
 	r := op.base(execution.StatusError)
 	r.ExitCode, r.Stderr = 1, ex.Text
+	if op.request.Language == execution.Bash {
+		r.ExitCode = shellMisuse
+	}
 	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Hint: hintClaim(ex.Hint)}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
+	"github.com/gearbox-mcp/gearbox/internal/analysis/shell"
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
@@ -92,7 +93,10 @@ func (e *Engine) analyse(op *operation, child sandbox.Child) (bridge.FactsHead, 
 	stop := e.c.Clock.AfterFunc(analysisLimit, func() { child.Kill(sandbox.CauseTimeout) })
 	defer stop()
 	facts, err := analyse(child.Bridge(), op.request)
-	if err == nil {
+	switch {
+	case err == nil && op.request.Language == execution.Bash:
+		return shell.Analyse(op.request.Code), nil // the child has only taken the source
+	case err == nil:
 		return facts, nil
 	}
 	child.Kill(sandbox.CauseProtocol)
@@ -154,11 +158,13 @@ func (e *Engine) environment(op *operation) map[string]string {
 	return env
 }
 
-// arm brings the run's limits and files into the child.
+// arm brings the run's limits and files into the child. Bash is a program that forks;
+// which others it may start is decided by which are there.
 func (e *Engine) arm(op *operation, child sandbox.Child) error {
+	python := op.request.Language == execution.Python
 	err := child.Arm(op.ctx, sandbox.Arm{
 		Limits: op.limits, Environment: e.environment(op), Files: op.request.Files,
-		NoFork: !op.gear.Forks(), NoExec: op.gear.Programs() == nil,
+		NoFork: python && !op.gear.Forks(), NoExec: python && op.gear.Programs() == nil,
 	})
 	if err != nil {
 		return fmt.Errorf("arm the sandbox: %w", err)
@@ -202,6 +208,10 @@ func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, erro
 	streams.Wait()
 	if err != nil {
 		return execution.Result{}, fmt.Errorf("end the sandbox: %w", err)
+	}
+	if head == nil {
+		// The bridge may have closed long before the end: that of bash closes as it starts.
+		op.usage.Wall = e.c.Clock.Now().Sub(began)
 	}
 	wall := op.usage.Wall
 	op.usage = ended.Usage

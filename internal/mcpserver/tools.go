@@ -26,9 +26,10 @@ func (s *Server) tools(languages []execution.Language) []tool {
 
 func executeTool(languages []execution.Language) *mcp.Tool {
 	limits := execution.DefaultLimits()
-	what, which := "Run Python", "python"
+	what, which, variables := "Run Python", "python", "JSON values that become Python globals."
 	if slices.Contains(languages, execution.Bash) {
 		what, which = "Run Python or bash", "python or bash"
+		variables = "JSON values that become Python globals, in bash environment variables."
 	}
 	return &mcp.Tool{
 		Name: "execute",
@@ -42,7 +43,7 @@ func executeTool(languages []execution.Language) *mcp.Tool {
 			{"timeout_seconds", number("End the run after so many seconds; the gear sets the default and the most.", 0, limits.MaxTimeout.Seconds())},
 			waitProperty(),
 			{"stdin", &jsonschema.Schema{Type: "string", Description: "Text on the standard input."}},
-			{"variables", &jsonschema.Schema{Type: "object", Description: "JSON values that become Python globals."}},
+			{"variables", &jsonschema.Schema{Type: "object", Description: variables}},
 			{"files", filesSchema()},
 			{"gear", &jsonschema.Schema{Type: "string", Description: "Run under this gear too: the stricter of it and the server's holds."}},
 		}, "code"),

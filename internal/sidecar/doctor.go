@@ -73,7 +73,20 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 		d.add("minimum isolation", fmt.Errorf("%s is below the minimum of %s", report.Level, p.least), "", "start with --minimum-isolation "+string(report.Level))
 	}
 	d.Healthy = report.Available() && !d.failed()
+	s.diagnoseShell(&d)
 	return d
+}
+
+// diagnoseShell comes after the verdict: without bash Python runs all the same.
+func (s *Sidecar) diagnoseShell(d *Diagnosis) {
+	if !s.gears.base.AllowsLanguage(execution.Bash) {
+		return
+	}
+	var err error
+	if !s.places.shell {
+		err = errors.New(noShell)
+	}
+	d.add("bash", err, "programs in bash run", shellHint)
 }
 
 func (d *Diagnosis) add(name string, err error, detail, hint string) {

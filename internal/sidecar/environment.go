@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/cpython"
-	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 )
@@ -21,10 +20,10 @@ var _ mcpserver.Environment = (*environment)(nil)
 // Info implements [mcpserver.Environment].
 func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
 	info := mcpserver.Info{
-		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: languages(e.gear),
+		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: e.places.languages(e.gear),
 		WorkDir: "/workspace", Limits: e.gear.Limits(),
 	}
-	place, err := e.places.Place(ctx, e.gear, execution.Python)
+	place, err := e.places.Place(ctx, e.gear, e.places.mainLanguage())
 	if err != nil {
 		info.Warnings = []string{err.Error()}
 		return info, nil
@@ -41,14 +40,6 @@ func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
 	}
 	info.Packages = len(list)
 	return info, nil
-}
-
-// languages are those of the gear that this version can run.
-func languages(g gear.Frozen) []execution.Language {
-	if g.AllowsLanguage(execution.Python) {
-		return []execution.Language{execution.Python}
-	}
-	return nil
 }
 
 // Packages implements [mcpserver.Environment].

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/gearbox-mcp/gearbox/internal/analysis/shell"
 	"github.com/gearbox-mcp/gearbox/internal/cpython"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -36,6 +38,7 @@ type places struct {
 	probe   func() sandbox.Report
 
 	analyser string // names the guest that reports the facts
+	shell    bool   // this machine has a bash
 
 	found  chan struct{} // closed once python and pyErr are set
 	python cpython.Installation
@@ -59,7 +62,7 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 	if say == nil {
 		say = func(string) {}
 	}
-	p := &places{options: o, dataDir: dataDir, base: base, least: least, log: l, say: say, found: make(chan struct{})}
+	p := &places{options: o, dataDir: dataDir, base: base, least: least, log: l, say: say, shell: hasShell(), found: make(chan struct{})}
 	if p.analyser, err = guest.Version(); err != nil {
 		return nil, err
 	}
@@ -92,7 +95,7 @@ func (p *places) prepare(ctx context.Context) {
 		return
 	}
 	if p.isolates() {
-		if _, err := p.Place(ctx, p.base, execution.Python); err != nil && ctx.Err() == nil {
+		if _, err := p.Place(ctx, p.base, p.mainLanguage()); err != nil && ctx.Err() == nil {
 			p.log.Warn("executions will be refused", "error", err)
 		}
 	}
@@ -126,7 +129,7 @@ func (p *places) compile(ctx context.Context) {
 	p.compiled = &compiled
 	p.mu.Unlock()
 	if p.isolates() {
-		if _, err := p.boxed.Level(ctx, template(compiled, p.base)); err != nil {
+		if _, err := p.boxed.Level(ctx, template(compiled, p.base, p.mainLanguage())); err != nil {
 			p.log.Warn("the compiled interpreter does not start; the plain one stays in use", "error", err)
 			return
 		}
@@ -139,6 +142,19 @@ func (p *places) compile(ctx context.Context) {
 // isolates reports whether the server's own gear runs anything in a sandbox.
 func (p *places) isolates() bool {
 	return p.boxed != nil && p.base.Enabled() && p.base.Isolation() != gear.None
+}
+
+// languages are those of a gear that this machine can run.
+func (p *places) languages(g gear.Frozen) []execution.Language {
+	return slices.DeleteFunc(g.Languages(), func(l execution.Language) bool { return l == execution.Bash && !p.shell })
+}
+
+// mainLanguage is what the server's own gear is likely to run first.
+func (p *places) mainLanguage() execution.Language {
+	if l := p.languages(p.base); len(l) > 0 && !slices.Contains(l, execution.Python) {
+		return l[0]
+	}
+	return execution.Python
 }
 
 // current is the interpreter for sources opened now.
@@ -182,14 +198,17 @@ func (p *places) interpreter(ctx context.Context, d execution.Digest) (sandbox.I
 
 // Place implements [engine.Places].
 func (p *places) Place(ctx context.Context, g gear.Frozen, l execution.Language) (engine.Place, error) {
-	if l != execution.Python {
-		return engine.Place{}, unavailable(fmt.Sprintf("this version does not run %s yet: send Python", l), "language")
+	if l == execution.Bash && !p.shell {
+		return engine.Place{}, unavailable(noShell+": "+shellHint, "language")
 	}
 	python, err := p.current(ctx)
 	if err != nil {
 		return engine.Place{}, p.noPython(err)
 	}
-	place := engine.Place{Interpreter: python.Content, Analyser: p.analyser, Template: template(python, g)}
+	place := engine.Place{Interpreter: python.Content, Analyser: p.analyser, Template: template(python, g, l)}
+	if l == execution.Bash {
+		place.Analyser = shell.Version
+	}
 	if g.Isolation() == gear.None {
 		return p.unisolated(place)
 	}
@@ -246,18 +265,28 @@ func (p *places) noPython(err error) error {
 	return unavailable("there is no usable Python interpreter: "+err.Error(), "")
 }
 
+const (
+	noShell   = "there is no bash on this machine"
+	shellHint = "install the package bash (`apt-get install bash`, `dnf install bash`, `apk add bash`), or send Python"
+)
+
 func unavailable(message, field string) error {
 	return &execution.RejectedError{Code: execution.CodeUnavailable, Field: field, Message: message}
 }
 
 // template is what a child is prepared with; its shape is the ceiling of the
-// gear: what any run under it may need.
-func template(python cpython.Installation, g gear.Frozen) sandbox.Template {
-	l := g.Limits()
+// gear: what any run under it may need. Where the gear grants bash as a program too,
+// the children for Python hold all that a source in bash needs, and one fork server
+// serves both.
+func template(python cpython.Installation, g gear.Frozen, lang execution.Language) sandbox.Template {
+	l, programs := g.Limits(), g.Programs()
+	if slices.Contains(programs, string(execution.Bash)) || slices.Equal(programs, []string{"*"}) {
+		lang = execution.Python
+	}
 	return sandbox.Template{
-		Interpreter: python.Digest, Language: execution.Python,
+		Interpreter: python.Digest, Language: lang,
 		Shape: sandbox.Shape{
-			Programs: strings.Join(g.Programs(), ","), Reads: strings.Join(g.Granted(policy.Read), "\n"),
+			Programs: strings.Join(programs, ","), Reads: strings.Join(g.Granted(policy.Read), "\n"),
 			Memory: l.Memory, Processes: l.Processes, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
 		},
 	}

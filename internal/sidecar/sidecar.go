@@ -84,7 +84,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, 
 	s.environment = &environment{places: s.places, gear: s.gears.base}
 	s.server, err = mcpserver.New(mcpserver.Config{
 		Engine: s.engine, Environment: s.environment, Logger: l, Version: version, Compat: o.Compat,
-		Languages: languages(s.gears.base),
+		Languages: s.places.languages(s.gears.base),
 	})
 	return err
 }
