@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
@@ -96,30 +97,14 @@ func (op *operation) endedAlone(r execution.Result, ended sandbox.Ended) executi
 	return r
 }
 
-// Linux error numbers by which a program learns that a limit was met (errno(3)).
-const (
-	errnoAgain = 11  // EAGAIN: no more processes
-	errnoFBig  = 27  // EFBIG
-	errnoNoSpc = 28  // ENOSPC
-	errnoDQuot = 122 // EDQUOT
-)
-
-// noThread is what CPython's thread module says when the kernel gives it no
-// thread, for want of a process number or of room for a stack.
-const noThread = "can't start new thread"
-
 // raised judges an uncaught exception. One that a limit causes is that limit's.
 func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridge.ResultHead) execution.Result {
 	ex := head.Exception
 	r.Status, r.ExitCode = execution.StatusError, max(head.ExitCode&0xff, 1)
 	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Hint: hintClaim(ex.Hint)}
-	switch {
-	case ex.Class == "MemoryError":
-		r.Status, r.Error.Code = execution.StatusMemoryLimit, string(execution.CodeMemoryLimit)
-	case ex.Errno == errnoNoSpc || ex.Errno == errnoDQuot || ex.Errno == errnoFBig:
-		r.Status, r.Error.Code = execution.StatusDiskLimit, string(execution.CodeDiskLimit)
-	case ended.ProcessesFull && ex.Errno == errnoAgain, ex.Class == "RuntimeError" && ex.Message == noThread:
-		r.Status, r.Error.Code = execution.StatusProcessLimit, string(execution.CodeProcessLimit)
+	if v, ok := op.limitMet(ended, ex); ok {
+		r.Status, r.Error.Code = v.status, string(v.code)
+		r.Error.Message = strings.TrimPrefix(ex.Message+": "+v.reason, ": ")
 	}
 	return r
 }
