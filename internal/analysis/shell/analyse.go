@@ -2,8 +2,6 @@ package shell
 
 import (
 	"errors"
-	"strings"
-
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
@@ -77,12 +75,7 @@ type script struct {
 // add reports a fact at an offset of this text.
 func (s *script) add(kind policy.Kind, target, via string, offset uint) {
 	if s.nested {
-		offset = s.at
-		if !strings.Contains(s.via, via) {
-			via = s.via + ": " + via
-		} else {
-			via = s.via
-		}
+		offset, via = s.at, s.via+": "+via
 	}
 	s.report.add(kind, target, via, offset)
 }

@@ -45,6 +45,7 @@ func (s *script) builtin(c command, name string, arguments []arg) {
 		s.file(policy.Read, operands(arguments), name)
 	case "unset":
 		s.unset(arguments)
+		s.evaluating(name, arguments)
 	case "printf", "read", "declare", "typeset", "local", "export", "let", "test", "[":
 		s.evaluating(name, arguments)
 	case "jobs":

@@ -55,13 +55,19 @@ func (s *script) command(c command) {
 		return
 	}
 	base := path.Base(name)
-	if base == "bash" && isPlain(name) {
+	if isBash(name) {
 		s.files(base, arguments)
 		s.interpreter(c, base, arguments)
 		return
 	}
 	s.add(policy.Run, program(name), c.via, first.at)
 	s.program(c, base, arguments)
+}
+
+// isBash reports whether a name is the shell that runs the script itself, not a
+// program of the same name elsewhere.
+func isBash(name string) bool {
+	return name == "bash" || name == "/bin/bash" || name == "/usr/bin/bash"
 }
 
 // program is the target of a run: what could not be the name of a program that
@@ -95,6 +101,7 @@ func (s *script) function(c command, name string, arguments []arg) bool {
 	}
 	for _, r := range f.runs {
 		switch {
+		case f.rewrites:
 		case !s.scope.follows(name, r):
 		case slices.ContainsFunc(arguments[:min(r.argument, len(arguments))], arg.many):
 			s.add(policy.Run, computed, name, c.at)
@@ -122,6 +129,8 @@ func (s *script) program(c command, base string, arguments []arg) {
 		s.awk(arguments)
 	case base == "sed" || base == "gsed":
 		s.sed(arguments)
+	case base == "dc":
+		s.dc(c, arguments)
 	case isInterpreter(base):
 		s.interpreter(c, base, arguments)
 	}

@@ -8,22 +8,39 @@ import (
 
 // awk reports what an awk program starts and opens.
 func (s *script) awk(arguments []arg) {
-	for _, a := range arguments {
-		if strings.HasPrefix(a.text, "-f") || strings.HasPrefix(a.text, "--file") || strings.HasPrefix(a.text, "-E") {
-			s.unsafe(dynamicCode, "awk -f", a.at)
-			return
+	first := patterns("awk", arguments)
+	for i, a := range arguments {
+		switch option, _, _ := strings.Cut(a.text, "="); {
+		case i > 0 && isAwkValue(arguments[i-1].text), strings.HasPrefix(a.text, "-F"), strings.HasPrefix(a.text, "-v"):
+		case len(option) > 3 && (strings.HasPrefix("--field-separator", option) || strings.HasPrefix("--assign", option)):
+		case readsProgram(option):
+			s.unsafe(dynamicCode, "awk "+clip(option, 2), a.at)
+		case a.known:
+			s.awkCode(a) // programs are few and files look like none
+		case i == first:
+			s.unsafe(dynamicCode, "awk", a.at)
 		}
 	}
-	at := patterns("awk", arguments)
-	if at < 0 {
-		return
+}
+
+// isAwkValue: the argument after these is no program.
+func isAwkValue(option string) bool {
+	return option == "-F" || option == "-v" || (len(option) > 3 && (strings.HasPrefix("--field-separator", option) || strings.HasPrefix("--assign", option)))
+}
+
+// readsProgram: -f, -E, -i and -l of gawk take code from a file.
+func readsProgram(option string) bool {
+	for _, short := range []string{"-f", "-E", "-i", "-l"} {
+		if strings.HasPrefix(option, short) {
+			return true
+		}
 	}
-	program := arguments[at]
-	if !program.known {
-		s.unsafe(dynamicCode, "awk", program.at)
-		return
+	for _, long := range []string{"--file", "--exec", "--include", "--load"} {
+		if len(option) > 3 && strings.HasPrefix(long, option) {
+			return true
+		}
 	}
-	s.awkCode(program)
+	return false
 }
 
 // awkCode looks for system(…), pipes and connections outside texts, without
@@ -67,9 +84,21 @@ func (s *script) awkText(text string, from, to int, program arg) {
 		}
 		s.add(policy.Net, target, "awk "+parts[1], program.at)
 	}
+	s.awkFile(strings.TrimRight(text[:from], " "), inner, program)
 	rest := strings.TrimLeft(text[min(to+1, len(text)):], " )")
 	if after, ok := strings.CutPrefix(strings.TrimPrefix(rest, "|&"), "|"); (ok || strings.HasPrefix(rest, "|&")) && strings.HasPrefix(strings.TrimLeft(after, " &"), "getline") {
 		s.code(unescape(inner), "awk getline", program.at, false)
+	}
+}
+
+// awkFile: print > "file", getline < "file".
+func (s *script) awkFile(before, name string, program arg) {
+	switch {
+	case !isOutside(name):
+	case strings.HasSuffix(before, ">"):
+		s.add(policy.Write, name, "awk >", program.at)
+	case strings.HasSuffix(before, "<"):
+		s.add(policy.Read, name, "awk <", program.at)
 	}
 }
 
@@ -154,7 +183,7 @@ func (s *script) sed(arguments []arg) {
 		} else if value, ok := optionValue("--expression", arguments, i); ok {
 			given = true
 			s.sedScript(value)
-		} else if _, ok := optionValue("-f", arguments, i); ok {
+		} else if _, ok := optionValue("-f", arguments, i); ok || strings.HasPrefix(a.text, "--fi") {
 			given = true
 			s.unsafe(dynamicCode, "sed -f", a.at)
 		}
@@ -273,4 +302,27 @@ func afterDelimiter(text string, delimiter byte) string {
 		}
 	}
 	return ""
+}
+
+// dc reports the commands of GNU dc that begin with ! (but !<, !=, !> compare).
+func (s *script) dc(c command, arguments []arg) {
+	given := false
+	for i, a := range arguments {
+		value, ok := optionValue("-e", arguments, i)
+		if !ok {
+			value, ok = optionValue("--expression", arguments, i)
+		}
+		if !ok || !value.known {
+			continue
+		}
+		given = true
+		for line := range strings.SplitSeq(value.text, "\n") {
+			if _, code, found := strings.Cut(line, "!"); found && strings.TrimLeft(code, "<=>") == code {
+				s.code(code, "dc !", a.at, false)
+			}
+		}
+	}
+	if !given {
+		s.unsafe(dynamicCode, "dc", c.at)
+	}
 }

@@ -113,7 +113,7 @@ func patterns(base string, arguments []arg) int {
 	if !takesPattern(base) {
 		return -1
 	}
-	valued := "fFve"
+	valued := "fFvel"
 	if strings.HasSuffix(base, "grep") {
 		valued = "efmABC"
 	}
@@ -166,8 +166,11 @@ func (s *script) ddPath(a arg) {
 
 // body is the text of a here-document: as it stands when its delimiter is quoted.
 func (s *script) body(delimiter, body *syntax.Word) (string, bool) {
-	if delimiter.Lit() != "" && !strings.Contains(delimiter.Lit(), `\`) {
+	if body != nil && delimiter.Lit() != "" && !strings.Contains(delimiter.Lit(), `\`) {
 		return s.document(body, delimiter.Pos().Offset())
+	}
+	if body == nil {
+		return "", true
 	}
 	var b strings.Builder
 	for _, part := range body.Parts {

@@ -118,7 +118,7 @@ func (s *script) foldable(w *syntax.Word) bool {
 			braces += strings.Count(n.Value, "{")
 		case *syntax.ParamExp:
 			params++
-			ok = ok && plainExpansion(n)
+			ok = ok && plainExpansion(n) && s.scope.mayKnow(n.Param.Value)
 		}
 		return ok
 	})

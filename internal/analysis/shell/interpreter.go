@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // isInterpreter lists the programs that run code of their own language.
 func isInterpreter(base string) bool {
@@ -47,7 +51,7 @@ func (s *script) interpreter(c command, base string, arguments []arg) {
 			}
 		case a.text == "--version" || a.text == "--help" || a.text == "-V":
 			return
-		case shell && strings.HasPrefix(a.text, "-") && strings.Contains(a.text, "s"):
+		case shell && len(a.text) > 1 && a.text[0] == '-' && a.text[1] != '-' && strings.Contains(a.text, "s"):
 			s.standardInput(c, base)
 			return
 		case strings.HasPrefix(a.text, "-") && a.text != "-" && a.text != "-m":
@@ -102,28 +106,27 @@ func (s *script) handed(c command, base string, rest []arg) {
 
 // standardInput analyses a constant here-document that is fed to a shell.
 func (s *script) standardInput(c command, base string) {
-	for i := len(c.redirections) - 1; i >= 0; i-- {
+	for i := len(c.redirections) - 1; i >= 0 && isShell(base); i-- {
 		r := c.redirections[i]
-		body, document := r.Hdoc, true
-		if body == nil {
-			body, document = r.Word, false
+		if r.N != nil && r.N.Value != "0" {
+			continue
 		}
 		var text string
 		var known bool
-		switch {
-		case !isShell(base) || r.N != nil && r.N.Value != "0":
-			continue
-		case r.Op.String() == "<<<":
+		switch r.Op {
+		case syntax.WordHdoc:
 			text, known = s.text(r.Word)
-		case document && r.Hdoc != nil:
-			text, known = s.body(r.Word, body)
+		case syntax.Hdoc, syntax.DashHdoc:
+			text, known = s.body(r.Word, r.Hdoc)
+		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn:
 		default:
 			continue
 		}
-		if known {
+		if known { // the last redirection of the input is the one that counts
 			s.code(text, base+" <<", c.at, false)
 			return
 		}
+		break
 	}
 	s.unsafe(dynamicCode, base, c.at)
 }

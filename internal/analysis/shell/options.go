@@ -8,6 +8,10 @@ func commandOptions(base string) []string {
 	switch base {
 	case "tar", "bsdtar", "gtar":
 		return []string{"--to-command", "--use-compress-program", "-I", "--info-script", "--new-volume-script", "-F", "--rsh-command", "--rmt-command"}
+	case "install":
+		return []string{"--strip-program"}
+	case "sdiff", "diff3":
+		return []string{"--diff-program"}
 	case "sort":
 		return []string{"--compress-program"}
 	case "rsync":
@@ -36,6 +40,9 @@ func (s *script) options(base string, arguments []arg) {
 				s.joinedCode(base+" "+option, arguments[i].at, []arg{value}, false)
 			}
 		}
+	}
+	if strings.HasSuffix(base, "tar") && len(arguments) > 0 && !strings.HasPrefix(arguments[0].text, "-") && strings.ContainsAny(arguments[0].text, "IF") {
+		s.unsafe(dynamicCode, base+" "+arguments[0].text, arguments[0].at) // the old style, whose values follow in a row
 	}
 	for i := range arguments {
 		switch base {

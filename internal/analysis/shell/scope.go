@@ -34,6 +34,8 @@ type function struct {
 	shifts []uint
 	runs   []handover
 	kept   map[string]int
+	// rewrites is set when the arguments change in a way that is not followed.
+	rewrites bool
 }
 
 // handover is a place where a function runs its arguments from one on. The name
@@ -44,10 +46,19 @@ type handover struct {
 	name     string
 }
 
+type handedBy struct {
+	function *function
+	handover handover
+}
+
 // scope is what names mean in one text.
 type scope struct {
 	variables map[string]*variable
 	functions map[string]*function
+	// bodies are those of the outermost functions, in order; handovers the places
+	// where functions run their arguments.
+	bodies    []extent
+	handovers map[uint]handedBy
 	// ran are the commands outside all functions, which may call one.
 	ran      []ran
 	tampered []tampering
@@ -86,7 +97,7 @@ type collector struct {
 
 func collect(file *syntax.File, size int) *scope {
 	c := &collector{
-		scope: &scope{variables: map[string]*variable{}, functions: map[string]*function{}},
+		scope: &scope{variables: map[string]*variable{}, functions: map[string]*function{}, handovers: map[uint]handedBy{}},
 		whole: extent{0, uint(size) + 1},
 	}
 	syntax.Walk(file, c.visit)
@@ -172,6 +183,9 @@ func (c *collector) function(f *syntax.FuncDecl) {
 	}
 	fn := &function{within: within, at: f.Position.Offset(), body: body, many: known != nil || !certain, kept: map[string]int{}}
 	c.scope.functions[f.Name.Value] = fn
+	if len(c.names) == 0 {
+		c.scope.bodies = append(c.scope.bodies, body)
+	}
 	c.names = append(c.names, fn)
 }
 

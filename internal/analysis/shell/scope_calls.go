@@ -12,7 +12,7 @@ func (c *collector) call(call *syntax.CallExpr) {
 	if len(call.Args) == 0 {
 		return
 	}
-	c.ownArguments(call.Args[0])
+	c.ownArguments(call)
 	name, plain := plainWord(call.Args[0])
 	if len(c.names) == 0 {
 		c.scope.ran = append(c.scope.ran, ran{name, call.Args[0].Pos().Offset()})
@@ -42,6 +42,8 @@ func (c *collector) call(call *syntax.CallExpr) {
 		c.scope.moves = true
 	case "shift":
 		c.shift(call)
+	case "set":
+		c.set(arguments)
 	}
 }
 
@@ -50,7 +52,7 @@ func (c *collector) call(call *syntax.CallExpr) {
 func (c *collector) assigning(name string, words []*syntax.Word) {
 	if name == "getopts" && len(words) > 0 {
 		words = words[1:]
-		c.unknownName("OPTARG", words0(words))
+		c.unknownName("OPTARG", placeOf(words))
 	}
 	for i, w := range words {
 		text, plain := plainWord(w)
@@ -65,7 +67,7 @@ func (c *collector) assigning(name string, words []*syntax.Word) {
 		}
 	}
 	if name == "read" {
-		c.unknownName("REPLY", words0(words))
+		c.unknownName("REPLY", placeOf(words))
 	}
 }
 
@@ -75,7 +77,8 @@ func takesValue(w *syntax.Word) bool {
 	return strings.HasPrefix(text, "-") && strings.ContainsAny(text[len(text)-1:], "ptnNduOscC")
 }
 
-func words0(words []*syntax.Word) uint {
+// placeOf is where words begin.
+func placeOf(words []*syntax.Word) uint {
 	if len(words) == 0 {
 		return 0
 	}
@@ -148,18 +151,27 @@ func literalText(w *syntax.Word) string {
 }
 
 // ownArguments notes that a function runs the arguments that it is given.
-func (c *collector) ownArguments(w *syntax.Word) {
+func (c *collector) ownArguments(call *syntax.CallExpr) {
+	w := call.Args[0]
 	if len(c.names) == 0 {
 		return
 	}
 	f := c.names[len(c.names)-1]
 	at := w.Pos().Offset()
 	name := parameterName(w)
-	if n, ok := argumentNumber(name); ok {
-		f.runs = append(f.runs, handover{at: at, argument: n + len(f.shifts)})
-	} else if n, ok := f.kept[name]; ok {
-		f.runs = append(f.runs, handover{at: at, argument: n, name: name})
+	if len(call.Args) > 1 && (mayVanish(w) || name == "@" || name == "*") {
+		return // without an argument the next word is the command
 	}
+	if n, ok := argumentNumber(name); ok {
+		c.handsOver(f, handover{at: at, argument: n + len(f.shifts)})
+	} else if n, ok := f.kept[name]; ok {
+		c.handsOver(f, handover{at: at, argument: n, name: name})
+	}
+}
+
+func (c *collector) handsOver(f *function, h handover) {
+	f.runs = append(f.runs, h)
+	c.scope.handovers[h.at] = handedBy{f, h}
 }
 
 // keeps notes fn=$1, for "$fn" to be followed.
@@ -167,8 +179,9 @@ func (c *collector) keeps(a *syntax.Assign) {
 	if len(c.names) == 0 || a.Value == nil || a.Append || a.Index != nil {
 		return
 	}
-	if n, ok := argumentNumber(parameterName(a.Value)); ok {
-		f := c.names[len(c.names)-1]
+	f := c.names[len(c.names)-1]
+	within, certain := c.around()
+	if n, ok := argumentNumber(parameterName(a.Value)); ok && certain && within == f.body {
 		f.kept[a.Name.Value] = n + len(f.shifts)
 	}
 }
@@ -184,11 +197,40 @@ func argumentNumber(name string) (int, bool) {
 	return 0, false
 }
 
+// shift drops one argument when the body certainly comes there, once.
 func (c *collector) shift(call *syntax.CallExpr) {
-	if len(c.names) > 0 {
-		f := c.names[len(c.names)-1]
-		f.shifts = append(f.shifts, call.Args[0].Pos().Offset())
+	if len(c.names) == 0 {
+		return
 	}
+	f := c.names[len(c.names)-1]
+	within, certain := c.around()
+	if !certain || within != f.body || len(call.Args) > 1 {
+		f.rewrites = true
+		return
+	}
+	f.shifts = append(f.shifts, call.Args[0].Pos().Offset())
+}
+
+// set -- a b replaces the arguments.
+func (c *collector) set(words []*syntax.Word) {
+	if len(c.names) == 0 {
+		return
+	}
+	for i, w := range words {
+		text, plain := plainWord(w)
+		if !plain || text == "--" || (!strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "+") && (i == 0 || !strings.HasSuffix(words[i-1].Lit(), "o"))) {
+			c.names[len(c.names)-1].rewrites = true
+		}
+	}
+}
+
+// mayVanish reports whether a word may expand to nothing at all.
+func mayVanish(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	_, bare := w.Parts[0].(*syntax.ParamExp)
+	return bare
 }
 
 // parameterName is the parameter that is all there is in a word: $1, "$@", ${x}.

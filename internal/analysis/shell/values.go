@@ -1,6 +1,10 @@
 package shell
 
-import "mvdan.cc/sh/v3/syntax"
+import (
+	"sort"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // value is the constant value of a variable at an offset of the text.
 func (sc *scope) value(s *script, name string, at uint) (value []string, array, known bool) {
@@ -21,6 +25,18 @@ func (sc *scope) value(s *script, name string, at uint) (value []string, array, 
 		v.folding = false
 	}
 	return v.value, v.assign.Array != nil, v.known && (v.assign.Array == nil || !v.open)
+}
+
+// mayKnow reports whether a variable can be constant at all, which spares most
+// words the expansion.
+func (sc *scope) mayKnow(name string) bool {
+	switch v := sc.variables[name]; {
+	case v != nil:
+		return v.assigned == 1 && v.assign != nil && !sc.volatile
+	case sc.outer != nil:
+		return sc.outer.mayKnow(name)
+	}
+	return name == "HOME" || name == "PWD"
 }
 
 // outward is the script with the scope around it.
@@ -147,12 +163,8 @@ func (sc *scope) function(name string, at uint) (fn *function, known bool) {
 }
 
 func (sc *scope) inBody(at uint) bool {
-	for _, f := range sc.functions {
-		if f.body.holds(at) {
-			return true
-		}
-	}
-	return false
+	i := sort.Search(len(sc.bodies), func(i int) bool { return sc.bodies[i].to > at })
+	return i < len(sc.bodies) && sc.bodies[i].holds(at)
 }
 
 // ranBefore reports whether some function may have been called by then.

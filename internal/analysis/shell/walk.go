@@ -25,6 +25,10 @@ func (s *script) walk(file *syntax.File) {
 			s.assignment(n)
 		case *syntax.UnaryTest:
 			s.test(n)
+		case *syntax.BinaryTest:
+			s.compare(n)
+		case *syntax.LetClause, *syntax.ArithmCmd, *syntax.ArithmExp:
+			s.arithmetic(n)
 		}
 		return s.budget.steps > 0
 	})
@@ -52,14 +56,8 @@ func (s *script) statement(stmt *syntax.Stmt) {
 
 // handsOver reports whether the place is where a function runs its own arguments.
 func (s *script) handsOver(at uint) bool {
-	for _, f := range s.scope.functions {
-		for _, r := range f.runs {
-			if r.at == at && !f.many && s.scope.followed(r) {
-				return true
-			}
-		}
-	}
-	return false
+	by, ok := s.scope.handovers[at]
+	return ok && !by.function.many && !by.function.rewrites && s.scope.followed(by.handover)
 }
 
 // followed reports whether a handover is what it seems: the variable that holds
@@ -134,6 +132,32 @@ func (s *script) test(t *syntax.UnaryTest) {
 	if w, ok := t.X.(*syntax.Word); ok && t.Op == syntax.TsVarSet && hidesSubstitution(w) {
 		s.unsafe(dynamicCode, "[[ -v ]]", w.Pos().Offset())
 	}
+}
+
+// compare: [[ 'a[$(id)]' -eq 1 ]] runs id.
+func (s *script) compare(t *syntax.BinaryTest) {
+	switch t.Op {
+	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+	default:
+		return
+	}
+	for _, x := range []syntax.TestExpr{t.X, t.Y} {
+		if w, ok := x.(*syntax.Word); ok && hidesSubstitution(w) {
+			s.unsafe(dynamicCode, "[[ "+t.Op.String()+" ]]", w.Pos().Offset())
+		}
+	}
+}
+
+// arithmetic: quoted text in it is evaluated all the same.
+func (s *script) arithmetic(n syntax.Node) {
+	syntax.Walk(n, func(inner syntax.Node) bool {
+		q, ok := inner.(*syntax.SglQuoted)
+		if ok && (strings.Contains(q.Value, "$(") || strings.Contains(q.Value, "`")) {
+			s.unsafe(dynamicCode, "arithmetic", q.Left.Offset())
+		}
+		_, statement := inner.(*syntax.Stmt)
+		return !statement
+	})
 }
 
 func hidesSubstitution(w *syntax.Word) bool {

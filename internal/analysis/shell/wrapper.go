@@ -95,6 +95,7 @@ func (w wrapper) skip(s *script, arguments []arg) int {
 			operands--
 		case a.text == "--":
 			return min(i+1+operands, len(arguments))
+		case a.text == "-" && w.split != "": // env -: an empty environment
 		case len(a.text) > 1 && a.text[0] == '-':
 			if w.takesNext(a.text) {
 				if i++; i < len(arguments) && arguments[i].many() {
@@ -165,6 +166,9 @@ func (w wrapper) codeOptions(s *script, base string, arguments []arg) {
 // argument, or in the next. Short options may stand behind others (-iS).
 func optionValue(option string, arguments []arg, i int) (arg, bool) {
 	a := arguments[i]
+	if name, _, _ := strings.Cut(a.text, "="); len(name) > 4 && strings.HasPrefix(option, name) && strings.HasPrefix(name, "--") {
+		a.text = option + a.text[len(name):] // GNU programs take any unambiguous beginning
+	}
 	rest, found := strings.CutPrefix(a.text, option)
 	switch {
 	case !found && !strings.HasPrefix(option, "--") && strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--"):
