@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
