@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gearbox-mcp/gearbox/internal/analysis"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
@@ -50,5 +49,5 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 			Message: fmt.Sprintf("%s in line %d: %s", facts.Failure.Class, facts.Failure.Line, facts.Failure.Message),
 		}
 	}
-	return analysis.Permissions(facts, e.existsFor(op))
+	return e.permissions(op, facts)
 }

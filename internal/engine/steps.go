@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
@@ -65,7 +66,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 	if facts.Failure != nil {
 		return op.doesNotParse(facts.Failure), nil
 	}
-	perms, err := analysis.Permissions(facts, e.existsFor(op))
+	perms, err := e.permissions(op, facts)
 	if err != nil {
 		return execution.Result{}, err
 	}
@@ -127,6 +128,16 @@ func analyse(conn bridge.Conn, r execution.Request) (bridge.FactsHead, error) {
 		return facts, fmt.Errorf("read the facts: %w", err)
 	}
 	return facts, nil
+}
+
+// permissions are what the facts ask for. A variable that came with the call, which
+// in bash is one of the environment, is nobody's to grant.
+func (e *Engine) permissions(op *operation, facts bridge.FactsHead) ([]policy.Permission, error) {
+	perms, err := analysis.Permissions(facts, e.existsFor(op))
+	return slices.DeleteFunc(perms, func(p policy.Permission) bool {
+		_, given := op.request.Variables[p.Target]
+		return given && p.Kind == policy.Env && op.request.Language == execution.Bash
+	}), err
 }
 
 // existsFor tells which host paths exist, to gears that would put the question to

@@ -134,6 +134,10 @@ func unsafeHint(what string) string {
 		return "Exchange data as JSON or CSV."
 	case "dynamic_import", "__import__":
 		return "Import modules by their names, at the top."
+	case "dynamic_code":
+		return "Write the commands out instead of putting them together at run time."
+	case "environment":
+		return "Leave PATH, LD_PRELOAD and what else decides which code runs as it is."
 	case "unanalysable":
 		return "Write the program shorter or simpler, so that it can be analysed."
 	}
