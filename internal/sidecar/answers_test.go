@@ -91,8 +91,17 @@ func failures() []told {
 			code: "def load(path):\n    return open(path)\nload('/home/me/sales.csv')", files: []execution.File{{Path: "sales.csv", Data: []byte("1")}},
 			code1: "FileNotFoundError", message: "[Errno 2] No such file or directory: '/home/me/sales.csv'",
 			traceback: []string{`  File "<cell>", line 3, in <module>`, `  File "<cell>", line 2, in load`},
-			hint: "did you mean sales.csv, in the working directory? The host's files are not visible in the sandbox: pass a file in " +
-				"the argument files and open it by its name. The working directory is /workspace and holds sales.csv.",
+			hint: "did you mean sales.csv, in the working directory? The sandbox shows of the host's files only those that a rule " +
+				"names: pass the file in the argument files and open it by its name, or ask the operator for " +
+				"--allow 'read(/home/me/sales.csv)'. The working directory is /workspace and holds sales.csv.",
+		},
+		{
+			name: "variable of the host", gear: everything,
+			code:  "import os\nos.environ[''.join(['API', '_KEY'])]",
+			code1: "KeyError", message: "'API_KEY'",
+			traceback: []string{`  File "<cell>", line 2, in <module>`}, library: "frame: os, line ",
+			hint: "the sandbox does not hold the host's environment: pass the value in the argument variables, or ask the operator for " +
+				"--allow 'env(API_KEY)'",
 		},
 		{
 			name: "write outside", gear: everything,

@@ -120,6 +120,8 @@ def _run_entries(own: bool, run: list[traceback.FrameSummary]) -> list[str]:
 
 def _library_name(filename: str) -> str:
     """Name a library's file as one imports it, without the folders of the installation."""
+    if filename.startswith("<frozen "):
+        return filename[len("<frozen ") : -1]
     homes = [
         p for p in sys.path if type(p) is str and len(p) > 1 and filename.startswith(os.path.join(p, ""))
     ]

@@ -7,6 +7,8 @@ decides nothing.
 from __future__ import annotations
 
 import errno
+import os
+import re
 from typing import NamedTuple
 
 from . import hints_files, hints_modules, hook, values
@@ -16,6 +18,8 @@ _MAX_LINKED = 100
 
 _NO_NETWORK = "the sandbox has no network, not even a loopback"
 _INSTEAD = "Fetch the data outside and pass it in the argument files or variables"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
+_READS_VARIABLE = os._Environ.__getitem__.__code__
 _NOT_FOUND = 127  # what a shell exits with when it finds no program
 
 
@@ -70,6 +74,8 @@ def _explain(exc: BaseException, around: Surroundings, watch: hook.Watch | None)
         return _of_end(exc)
     if values.short_name(type(exc)) == "CalledProcessError":
         return _of_command(exc, around)
+    if isinstance(exc, KeyError):
+        return _of_variable(exc, around)
     if isinstance(exc, OSError):
         return _of_system(exc, around, watch)
     return ""
@@ -109,6 +115,18 @@ def _of_command(exc: BaseException, around: Surroundings) -> str:
     if getattr(exc, "returncode", 0) != _NOT_FOUND or not around.isolated:
         return ""
     return "the shell did not find the program: programs that the gear does not grant are absent from the sandbox"
+
+
+def _of_variable(exc: KeyError, around: Surroundings) -> str:
+    """os.environ[name]: whatever else raises KeyError is the program's own affair."""
+    tb = exc.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if not around.isolated or tb is None or tb.tb_frame.f_code is not _READS_VARIABLE:
+        return ""
+    name = exc.args[0]
+    rule = f", or ask the operator for --allow 'env({name})'" if _VARIABLE.fullmatch(name) else ""
+    return f"the sandbox does not hold the host's environment: pass the value in the argument variables{rule}"
 
 
 def _of_system(exc: OSError, around: Surroundings, watch: hook.Watch | None) -> str:

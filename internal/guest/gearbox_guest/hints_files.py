@@ -9,6 +9,7 @@ _SHOWN = 20
 _LOOKED_AT = 2000
 _WRITABLE = ("/tmp", "/dev/shm")
 _MAX_NAME = 120
+_SHOWN_FILES = "of the host's files only those that a rule names"
 
 
 def refused(exc: OSError, workspace: str, isolated: bool) -> str:
@@ -21,7 +22,10 @@ def refused(exc: OSError, workspace: str, isolated: bool) -> str:
     if isolated and exc.errno == errno.EROFS:
         return _read_only(path, workspace)
     if isolated and exc.errno == errno.EACCES:
-        return f"the sandbox does not permit this on {path}. {_home(workspace)}"
+        return (
+            f"the sandbox does not permit this on {path}: it shows {_SHOWN_FILES}, and only {workspace} and /tmp can be "
+            f"written. {_home(workspace)}"
+        )
     return ""
 
 
@@ -40,13 +44,20 @@ def _absent(path: str, workspace: str, isolated: bool) -> str:
     parts = [_near(full, workspace)]
     if isolated and not here and not _inside(full, *_WRITABLE):
         parts.append(
-            "The host's files are not visible in the sandbox: pass a file in the argument files and open it by its name."
+            f"The sandbox shows {_SHOWN_FILES}: pass the file in the argument files and open it by its name{_rule(full)}."
         )
     elif isolated:
         parts.append("A file comes in by the argument files.")
     parts.append(_home(workspace))
     text = " ".join(part for part in parts if part)
     return text[0].lower() + text[1:]
+
+
+def _rule(path: str) -> str:
+    """What an operator would add. A name with characters that rules give a meaning is left to them to write."""
+    if not path.isprintable() or len(path) > _MAX_NAME or any(c in "*?{}[](),'\\" for c in path):
+        return ""
+    return f", or ask the operator for --allow 'read({path})'"
 
 
 def _read_only(path: str, workspace: str) -> str:

@@ -58,14 +58,13 @@ def watch(forks: bool, programs: bool) -> Watch:
         if len(denied) < MAX_DENIED:
             denied[permission] = None
 
-    find = _handlers(note, forks, programs).get
+    handlers = _handlers(note, forks, programs)
     frame_of = sys._getframe
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        handler = find(event)
-        if handler is not None:
+        if event in handlers:
             try:
-                handler(args, frame_of(1))
+                handlers[event](args, frame_of(1))
             except Exception:  # noqa: BLE001 - raising here would refuse what the program does
                 return
 

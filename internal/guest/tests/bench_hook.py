@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-_ROUNDS = 9
+_ROUNDS = 15
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 _START = """

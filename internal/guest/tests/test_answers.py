@@ -102,7 +102,9 @@ class TestFrames(TestAnswer):
             stderr.startswith("Exception in thread Thread-1 (work):\nTraceback (most recent call last):\n")
         )
         self.assertEqual(stderr.count('  File "'), 1)
-        self.assertIn("\nhint: the host's files are not visible", stderr)
+        self.assertIn(
+            "\nhint: the sandbox shows of the host's files only those that a rule names: pass", stderr
+        )
 
     def test_tools_that_list_the_stack_begin_at_the_program(self) -> None:
         source = """
@@ -159,7 +161,11 @@ class TestImports(TestAnswer):
 class TestFiles(TestAnswer):
     def test_a_missing_file_is_told_what_is_there(self) -> None:
         hint = self.hint("for n in ('b', 'a'): open(n + '.csv', 'w').close()\nopen('/home/me/data.txt')")
-        self.assertIn("host's files are not visible in the sandbox: pass", hint)
+        self.assertIn(
+            "of the host's files only those that a rule names: pass the file in the argument files", hint
+        )
+        self.assertIn("--allow 'read(/home/me/data.txt)'", hint)
+        self.assertNotIn("--allow", self.hint("open('/home/me/*.txt')"))
         self.assertRegex(hint, r"The working directory is /\S+ and holds a\.csv, b\.csv\.$")
 
     def test_a_near_name_is_suggested(self) -> None:
@@ -188,13 +194,19 @@ class TestFiles(TestAnswer):
     def test_refusals_are_explained(self) -> None:
         for errno_name, expected in (
             ("EROFS", "/usr/x is read-only here: write below /"),
-            ("EACCES", "the sandbox does not permit this on /usr/x. "),
+            ("EACCES", "the sandbox does not permit this on /usr/x: it shows"),
             ("EPERM", "the sandbox refuses this system call, whatever the gear"),
             ("ENOSYS", "the sandbox refuses this system call, whatever the gear"),
         ):
             source = f"import errno\nraise OSError(errno.{errno_name}, 'no', '/usr/x')"
             self.assertTrue(self.hint(source).startswith(expected), errno_name)
             self.assertEqual(self.hint(source, isolated=False), "")
+
+    def test_a_variable_of_the_host_is_explained(self) -> None:
+        hint = self.hint("import os\nos.environ['API_KEY']")
+        self.assertIn("pass the value in the argument variables", hint)
+        self.assertIn("--allow 'env(API_KEY)'", hint)
+        self.assertEqual(self.hint("{}['API_KEY']"), "")
 
     def test_odd_exceptions_do_no_harm(self) -> None:
         for source in (
