@@ -59,6 +59,8 @@ func (op *operation) killed(c sandbox.Cause) (verdict, bool) {
 		return verdict{execution.StatusTimeout, execution.CodeTimeout, "Execution timed out after " + seconds(op.limits.Timeout) + "."}, true
 	case sandbox.CauseMemory:
 		return verdict{execution.StatusMemoryLimit, execution.CodeMemoryLimit, fmt.Sprintf("Execution used more than %v of memory.", op.limits.Memory)}, true
+	case sandbox.CauseScratch:
+		return verdict{execution.StatusDiskLimit, execution.CodeDiskLimit, fmt.Sprintf("Execution wrote more than %v or %d files.", op.limits.Scratch, op.limits.ScratchFiles)}, true
 	case sandbox.CauseOutput:
 		return verdict{execution.StatusOutputLimit, execution.CodeOutputLimit, fmt.Sprintf("Execution printed more than %v.", op.limits.OutputProduced)}, true
 	case sandbox.CauseCancelled:

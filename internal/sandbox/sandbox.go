@@ -91,6 +91,7 @@ const (
 	CauseTimeout   Cause = "timeout"
 	CauseMemory    Cause = "memory"
 	CauseOutput    Cause = "output"
+	CauseScratch   Cause = "scratch" // it holds more on the disk than it may
 	CauseCancelled Cause = "cancelled"
 	CauseShutdown  Cause = "shutdown"
 	CauseUnsealed  Cause = "unsealed" // it was not as tight as it has to be
@@ -162,7 +163,7 @@ type Report struct {
 	Backend string
 	Level   execution.Level
 	// Checks are the steps of building a tiny sandbox, in order, up to the
-	// first that fails.
+	// first that fails. A weaker level that was built instead is a check after it.
 	Checks []Check
 }
 

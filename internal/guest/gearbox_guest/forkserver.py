@@ -1,16 +1,17 @@
 """The fork server: a warm interpreter that forks children and knows nothing of requests.
 
-It is process 1 of the outer pid namespace and speaks JSON datagrams with the host over
+It is process 1 of the outer pid namespace, where there is one, and speaks JSON datagrams with the host over
 one descriptor. The first datagram configures it; after that
 
-    host → server   {"id": n, "warm": bool} with [stdin, stdout, stderr, bridge]
+    host → server   {"id": n, "warm": bool, "place": directory} with [stdin, stdout, stderr, bridge]
     server → host   {"id": n, "event": "started"} with [pidfd of the reaper, pidfd of the cell]
     server → host   {"id": n, "event": "ended", "status": …, "cpu": seconds, "peak": bytes}
     server → host   {"id": n, "event": "failed", "error": …} instead of both
 
 No code of a request, no value of a request and no secret ever enters this process: its
 memory is copied into every child. It has one thread, so that a fork copies all of it.
-When it ends, the kernel ends everything below it.
+When it ends, the kernel ends everything below it, and where there are no namespaces the
+keepers do.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if __name__ == "__main__":
     # the fork server in __main__.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from gearbox_guest import kernel, loop, seal
+from gearbox_guest import kernel, keeper, loop, seal
 
 CONTROL = 3
 _DATAGRAM = 1 << 16
@@ -62,11 +63,16 @@ class Child:
         self.number = number
         self.reaper = 0
         self.cell = 0
+        self.keeper: keeper.Keeper | None = None
         self.alive = 2
         self.account: dict[str, Any] = {}
 
     def destroy(self) -> None:
         """End what was forked so far. The reaper ends only after the cell was waited for."""
+        if self.keeper:
+            os.kill(self.keeper.pid, signal.SIGTERM)
+            os.waitpid(self.keeper.pid, 0)
+            return
         pids = [pid for pid in (self.cell, self.reaper) if pid]
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
@@ -81,6 +87,9 @@ class Server:
         self._control = control
         self._plan = seal.Plan(config)
         self._site_path: list[str] = list(config["site_path"])
+        self._alone = self._plan.level == seal.NO_USERNS
+        if self._alone:
+            kernel.adopt_orphans()  # of a keeper that was killed
         self._namespace = kernel.pidfd_open(os.getpid())
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
@@ -114,18 +123,37 @@ class Server:
         return True
 
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
-        if len(os.listdir("/proc/self/task")) != 1:
-            raise OSError("the fork server has more than one thread")
-        # A second unshare in a row is refused: first back to the own namespace.
-        kernel.setns(self._namespace, kernel.CLONE_NEWPID)
-        kernel.unshare(kernel.CLONE_NEWPID)
         child = Child(request["id"])
         try:
+            if self._alone:
+                self._fork_alone(child, request, descriptors)
+                return
+            # A second unshare in a row is refused: first back to the own namespace.
+            kernel.setns(self._namespace, kernel.CLONE_NEWPID)
+            kernel.unshare(kernel.CLONE_NEWPID)
             self._fork(child, descriptors, bool(request["warm"]))
             self._watch(child)
         except OSError:
             child.destroy()
             raise
+
+    def _fork_alone(self, child: Child, request: dict[str, Any], descriptors: list[int]) -> None:
+        """Fork a keeper with its cell. The keeper's end is that of the child."""
+        place, warm = str(request["place"]), bool(request["warm"])
+        child.keeper = keeper.start(
+            self._plan, lambda: _run_cell(self._plan, descriptors, self._site_path, warm, place)
+        )
+        cell = child.keeper.receive_cell()
+        try:
+            self._watch_one(child, child.keeper.pid, [cell])
+        finally:
+            os.close(cell)
+
+    def _watch_one(self, child: Child, pid: int, others: list[int]) -> None:
+        descriptor = kernel.pidfd_open(pid)
+        self._watched[descriptor] = (child, pid)
+        self._poll.register(descriptor, select.POLLIN)
+        self._send({"id": child.number, "event": "started"}, [descriptor, *others])
 
     def _fork(self, child: Child, descriptors: list[int], warm: bool) -> None:
         """Fork both and wait until the reaper is sealed, which it says by closing its end of a pipe."""
@@ -163,6 +191,9 @@ class Server:
         self._poll.unregister(descriptor)
         os.close(descriptor)
         _, status, usage = os.wait4(pid, 0)
+        if child.keeper:
+            self._send({"id": child.number, "event": "ended", **child.keeper.account()})
+            return
         child.alive -= 1
         if pid == child.cell:
             child.account = {
@@ -190,17 +221,19 @@ def _run_reaper(plan: seal.Plan, ready: int) -> NoReturn:
         os._exit(_EXIT_UNSEALED)
 
 
-def _run_cell(plan: seal.Plan, descriptors: list[int], site_path: list[str], warm: bool) -> NoReturn:
+def _run_cell(
+    plan: seal.Plan, descriptors: list[int], site_path: list[str], warm: bool, place: str = ""
+) -> NoReturn:
     """Seal and serve. Nothing may return into the loop of the fork server."""
     try:
-        seal.seal(plan, descriptors)
+        seal.seal(plan, descriptors, place)
         if warm:
             loop.warm(1)
         loop.serve(
             seal.BRIDGE,
             seal.BRIDGE,
             lambda restrictions: seal.narrow(plan, restrictions),
-            seal.WORKSPACE,
+            seal.workspace_in(place),
             site_path,
         )
     except seal.StepError as error:

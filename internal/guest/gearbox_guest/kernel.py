@@ -24,11 +24,13 @@ MS_NODEV = 4
 MS_NOEXEC = 8
 MS_BIND = 4096
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
 _PR_CAPBSET_READ = 23
 _PR_CAPBSET_DROP = 24
 _PR_SET_SECUREBITS = 28
+_PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
@@ -110,6 +112,18 @@ def hide_from_debuggers() -> None:
     _prctl(_PR_SET_DUMPABLE, "set dumpable", 0)
 
 
+def die_with_parent(parent: int, number: int) -> None:
+    """Have the kernel send signal number when parent ends; raises when it has ended already."""
+    _prctl(_PR_SET_PDEATHSIG, "set parent death signal", number)
+    if os.getppid() != parent:
+        raise ProcessLookupError("the parent has ended")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, "become subreaper", 1)
+
+
 def drop_capabilities() -> None:
     """Leave no capability in any set and no way to gain one."""
     capability = 0
@@ -117,8 +131,13 @@ def drop_capabilities() -> None:
     while _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(capability)) >= 0:
         _prctl(_PR_CAPBSET_DROP, "drop from the bounding set", capability)
         capability += 1
-    _prctl(_PR_CAP_AMBIENT, "clear ambient capabilities", _PR_CAP_AMBIENT_CLEAR_ALL)
     _prctl(_PR_SET_SECUREBITS, "set securebits", _SECUREBITS)
+    hold_no_capabilities()
+
+
+def hold_no_capabilities() -> None:
+    """Empty the sets that a process may empty without a privilege, which the bounding set is not among."""
+    _prctl(_PR_CAP_AMBIENT, "clear ambient capabilities", _PR_CAP_AMBIENT_CLEAR_ALL)
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
     nothing = ctypes.create_string_buffer(24)
     _checked(_libc.capset(header, nothing), "capset")

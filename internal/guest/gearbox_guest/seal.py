@@ -12,13 +12,15 @@ that is so and believes nothing said here.
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import random
 import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from gearbox_guest import kernel
@@ -31,7 +33,8 @@ _FS_BASE = (1 << 13) - 1
 _FS_REFER = 1 << 13
 _FS_TRUNCATE = 1 << 14
 _FS_IOCTL_DEV = 1 << 15
-_FS_READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read files, read directories
+_FS_LIST = 1 << 3
+_FS_READ = 1 << 0 | 1 << 2 | _FS_LIST  # execute, read files, read directories
 _FS_USE_DEVICE = 1 << 1 | 1 << 2  # write, read
 _NET_ALL = 3  # bind and connect of TCP
 _SCOPE_ALL = 3  # abstract sockets and signals stay within the child
@@ -44,10 +47,24 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 _QUOTAS = {"max_inotify_instances": 8, "max_inotify_watches": 1024}
 
 
+# The levels of isolation, as the host names them.
+NO_PROC = "no-proc"
+NO_USERNS = "no-userns"
+
+# A descriptor of the host's /proc, where the sandbox may not have one of its own.
+HOST_PROC = 4
+
+# Signals are scoped from this version of Landlock on. Without a pid namespace nothing
+# else keeps a program from ending the operator's processes.
+_VERSION_FOR_NO_USERNS = 6
+
+
 class Plan:
     """What every child of one fork server is sealed to, decoded once."""
 
     def __init__(self, config: dict[str, Any]) -> None:
+        self.level = str(config["level"])
+        self.readable: list[str] = list(config.get("readable") or [])
         self.cell_filter = base64.b64decode(config["cell_filter"])
         self.reaper_filter = base64.b64decode(config["reaper_filter"])
         self.no_fork_filter = base64.b64decode(config["no_fork_filter"])
@@ -63,18 +80,19 @@ class StepError(Exception):
     """A step of the sealing failed."""
 
 
-def seal(plan: Plan, descriptors: list[int]) -> None:
-    """Turn this process, a fresh fork, into a sealed child with descriptors as 0, 1, 2 and the bridge."""
-    steps: list[tuple[str, Callable[[], None]]] = [
+Steps = list[tuple[str, Callable[[], None]]]
+
+
+def seal(plan: Plan, descriptors: list[int], place: str) -> None:
+    """Turn this process, a fresh fork, into a sealed child with descriptors as 0, 1, 2 and the bridge.
+
+    place is the directory that was made for the child, where mounts cannot give it one.
+    """
+    alone = _without_namespaces(plan, place) if plan.level == NO_USERNS else _in_namespaces(plan)
+    steps: Steps = [
         ("session", leave_session),
-        ("descriptors", lambda: take_descriptors(descriptors)),
-        ("namespaces", enter_namespaces),
-        ("mounts", lambda: mount_scratch(plan)),
-        ("user namespace", enter_user_namespace),
-        ("oom score", die_first),
-        ("capabilities", kernel.drop_capabilities),
-        ("no new privileges", kernel.no_new_privileges),
-        ("landlock", restrict_files),
+        ("descriptors", lambda: take_descriptors(descriptors, keep=int(plan.level == NO_PROC))),
+        *alone,
         ("limits", lambda: set_limits(plan)),
         ("seccomp", lambda: kernel.install_filter(plan.cell_filter)),
         ("randomness", reseed),
@@ -86,6 +104,27 @@ def seal(plan: Plan, descriptors: list[int]) -> None:
             raise StepError(f"{name}: {error}") from error
 
 
+def _in_namespaces(plan: Plan) -> Steps:
+    return [
+        ("namespaces", enter_namespaces),
+        ("mounts", lambda: mount_scratch(plan)),
+        ("user namespace", lambda: enter_user_namespace(plan)),
+        ("capabilities", kernel.drop_capabilities),
+        ("no new privileges", kernel.no_new_privileges),
+        ("landlock", lambda: restrict_files(["/"], _SCRATCH)),
+    ]
+
+
+def _without_namespaces(plan: Plan, place: str) -> Steps:
+    return [
+        ("scratch", lambda: settle_in(place)),
+        ("oom score", lambda: die_first("/proc/self")),
+        ("capabilities", kernel.hold_no_capabilities),
+        ("no new privileges", kernel.no_new_privileges),
+        ("landlock", lambda: restrict_alone(plan, place)),
+    ]
+
+
 def leave_session() -> None:
     """Lead a session of its own.
 
@@ -95,17 +134,17 @@ def leave_session() -> None:
     os.setsid()
 
 
-def take_descriptors(descriptors: list[int]) -> None:
-    """Move descriptors to 0, 1, 2 and the bridge and close all else.
+def take_descriptors(descriptors: list[int], keep: int = 0) -> None:
+    """Move descriptors to 0, 1, 2 and the bridge and close all else, but for as many behind these as keep says.
 
     The received ones lie above the targets, for the fork server holds those itself, so
     that no move overwrites one that is still to come.
     """
-    if len(descriptors) != BRIDGE + 1 or min(descriptors) <= BRIDGE:
+    if len(descriptors) != BRIDGE + 1 or min(descriptors) <= BRIDGE + keep:
         raise ValueError(f"unexpected descriptors {descriptors}")
     for target, source in enumerate(descriptors):
         os.dup2(source, target, inheritable=target != BRIDGE)
-    kernel.close_from(BRIDGE + 1)
+    kernel.close_from(BRIDGE + 1 + keep)
 
 
 def enter_namespaces() -> None:
@@ -132,13 +171,20 @@ def mount_scratch(plan: Plan) -> None:
     kernel.mount("/tmp/tmp", "/tmp", None, kernel.MS_BIND)
 
 
-def enter_user_namespace() -> None:
+def enter_user_namespace(plan: Plan) -> None:
     """Become uid 1000 of a namespace that owns nothing, and refuse further namespaces in it.
 
     The quotas stand in the full proc of the fork server, which the child's own proc
     covers: it shows processes only, and of those only the ones that the child may trace,
-    so that the reaper stays out of sight.
+    so that the reaper stays out of sight. Where the kernel refuses a proc, the host's is
+    used through a descriptor that the program never sees; its quotas cannot be written.
     """
+    os.chdir(WORKSPACE)
+    if plan.level == NO_PROC:
+        kernel.unshare(kernel.CLONE_NEWUSER)
+        _map_user(HOST_PROC, "self")
+        os.close(HOST_PROC)
+        return
     quotas = os.open("/proc/sys/user", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     kernel.mount(
         "proc",
@@ -147,15 +193,32 @@ def enter_user_namespace() -> None:
         kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC,
         "subset=pid,hidepid=invisible",
     )
-    os.chdir(WORKSPACE)
     kernel.unshare(kernel.CLONE_NEWUSER)
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", "1000 0 1")
-    _write("/proc/self/gid_map", "1000 0 1")
+    _map_user(None, "/proc/self")
     for name in os.listdir(quotas):
         if name.startswith("max_"):
             _write(name, str(_QUOTAS.get(name, 0)), quotas)
     os.close(quotas)
+
+
+def _map_user(directory: int | None, process: str) -> None:
+    _write(f"{process}/setgroups", "deny", directory)
+    _write(f"{process}/uid_map", "1000 0 1", directory)
+    _write(f"{process}/gid_map", "1000 0 1", directory)
+    die_first(process, directory)
+
+
+def settle_in(place: str) -> None:
+    """Use the child's own directory for what a mount shows elsewhere at the stronger levels."""
+    os.chdir(workspace_in(place))
+    os.environ["HOME"] = workspace_in(place)
+    os.environ["TMPDIR"] = os.path.join(place, "tmp")
+    tempfile.tempdir = None  # the fork server may have looked for one
+
+
+def workspace_in(place: str) -> str:
+    """Where the program of a child works: the same everywhere but in a directory of its own."""
+    return os.path.join(place, "workspace") if place else WORKSPACE
 
 
 def _write(path: str, text: str, directory: int | None = None) -> None:
@@ -166,13 +229,17 @@ def _write(path: str, text: str, directory: int | None = None) -> None:
         os.close(descriptor)
 
 
-def die_first() -> None:
+def die_first(process: str, directory: int | None = None) -> None:
     """When the machine runs out of memory a program dies before the server does."""
-    _write("/proc/self/oom_score_adj", "1000")
+    _write(f"{process}/oom_score_adj", "1000", directory)
 
 
-def restrict_files() -> None:
-    """A second lock on what the mounts already say: read everywhere, write to scratch alone."""
+def restrict_files(readable: Iterable[str], writable: Iterable[str]) -> None:
+    """Allow reading below some paths and everything below others.
+
+    In a root of its own this is a second lock on what the mounts already say. Without
+    one it is the lock.
+    """
     version = kernel.landlock_version()
     handled = _FS_BASE
     handled |= _FS_REFER if version >= 2 else 0
@@ -184,13 +251,26 @@ def restrict_files() -> None:
     if version >= 6:
         attributes += struct.pack("=Q", _SCOPE_ALL)
     ruleset = kernel.landlock_ruleset(attributes)
-    kernel.landlock_allow(ruleset, "/", _FS_READ)
+    for path in readable:
+        kernel.landlock_allow(ruleset, path, _FS_READ if os.path.isdir(path) else _FS_READ & ~_FS_LIST)
     for path in _DEVICES:
         kernel.landlock_allow(ruleset, path, _FS_USE_DEVICE | (handled & (_FS_TRUNCATE | _FS_IOCTL_DEV)))
-    for path in _SCRATCH:
+    for path in writable:
         kernel.landlock_allow(ruleset, path, handled)
     kernel.landlock_enforce(ruleset)
     os.close(ruleset)
+
+
+def restrict_alone(plan: Plan, place: str) -> None:
+    """Restrict a child that has no root of its own, and see that it holds: nothing else does."""
+    if kernel.landlock_version() < _VERSION_FOR_NO_USERNS:
+        raise OSError(errno.ENOTSUP, "signals cannot be confined before version 6 of Landlock (Linux 6.12)")
+    restrict_files(plan.readable, [place])
+    try:
+        os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except PermissionError:
+        return
+    raise OSError(errno.EACCES, "the root directory can be read in spite of the restriction")
 
 
 def set_limits(plan: Plan) -> None:

@@ -19,8 +19,11 @@ func (c *child) Arm(ctx context.Context, a sandbox.Arm) error {
 	ctx, cancel := context.WithTimeout(ctx, armTimeout)
 	defer cancel()
 	head := armHead(a)
-	if c.confined() {
+	switch {
+	case c.confined():
 		head.Limits.Processes = 0 // the group counts them, and what it refuses can be seen
+	case c.source.outside.bare:
+		head.Limits.Processes = c.source.amongOthers(a.Limits)
 	}
 	if err := c.sendArm(ctx, head, a.Files); err != nil {
 		return fmt.Errorf("arm child: %w", err)
@@ -121,6 +124,13 @@ func (c *child) watchMemory(l execution.Limits) {
 	}
 	if c.group != nil {
 		c.watch.ranOut = c.ranOut
+	}
+	if c.place != "" {
+		c.watch.place, c.watch.bytes, c.watch.files = c.place, c.source.shape.Scratch, c.source.shape.ScratchFiles
+		if l.Scratch > 0 {
+			c.watch.bytes = min(l.Scratch, c.watch.bytes)
+		}
+		c.watch.full = func() { c.Kill(sandbox.CauseScratch) }
 	}
 	c.source.watcher.add(c.watch)
 }

@@ -112,28 +112,6 @@ func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source,
 	return b.open(ctx, in, shape)
 }
 
-func (b *Backend) open(ctx context.Context, in sandbox.Interpreter, shape sandbox.Shape) (*source, error) {
-	shape = withDefaults(shape)
-	p, err := newPlan(in, shape, b.config.Guest)
-	if err != nil {
-		return nil, fmt.Errorf("plan the sandbox: %w", err)
-	}
-	s, err := launch(ctx, launchConfig{
-		init: initConfig{
-			Plan: p,
-			Argv: append([]string{p.Executable}, interpreterFlags()...),
-			Env:  environment(shape),
-		},
-		server:     newServerConfig(in, shape, processesCeiling(shape, b.config.Groups)),
-		attributes: b.identity.attributes(),
-		logger:     b.config.Logger,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return newSource(b, s, shape)
-}
-
 // withDefaults fills what a shape leaves open, so that nothing is unlimited.
 func withDefaults(s sandbox.Shape) sandbox.Shape {
 	d := execution.DefaultLimits()
@@ -152,11 +130,11 @@ func withDefaults(s sandbox.Shape) sandbox.Shape {
 	return s
 }
 
-// interpreterFlags start the fork server: isolated from variables and the user's
+// interpreterCommand starts the fork server: isolated from variables and the user's
 // directories, without site and its .pth files, which are code, without writing
 // byte code, in UTF-8.
-func interpreterFlags() []string {
-	return []string{"-I", "-S", "-B", "-X", "utf8", guestRoot + "/" + guest.Package + "/forkserver.py"}
+func interpreterCommand(executable, guestDir string) []string {
+	return []string{executable, "-I", "-S", "-B", "-X", "utf8", guestDir + "/" + guest.Package + "/forkserver.py"}
 }
 
 // environment is that of the fork server and of every program. Numeric libraries

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
 // outside is what a child is compared with: the namespaces of the host and of the
@@ -25,20 +26,18 @@ type outside struct {
 	// filters is how many system call filters this process has itself, as in a
 	// container: every process below inherits them.
 	filters int
+	// bare: there are no namespaces that could be compared, and the identity and the
+	// groups are all that tells a child from other processes.
+	bare   bool
+	groups string
+	// noProc: the child's /proc is an empty directory.
+	noProc bool
 }
 
 // processes are the two of a child.
 type processes struct{ reaper, cell *pidfd }
 
-func newOutside(serverPID int, id identity) (outside, error) {
-	host, err := namespaceLinks("self")
-	if err != nil {
-		return outside{}, fmt.Errorf("read own namespaces: %w", err)
-	}
-	server, err := namespaceLinks(strconv.Itoa(serverPID))
-	if err != nil {
-		return outside{}, fmt.Errorf("read the fork server's namespaces: %w", err)
-	}
+func newOutside(serverPID int, level execution.Level, id identity) (outside, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return outside{}, err
@@ -47,16 +46,31 @@ func newOutside(serverPID int, id identity) (outside, error) {
 	if err != nil {
 		return outside{}, fmt.Errorf("count own filters (Linux 5.9 or later): %w", err)
 	}
-	o := outside{host: host, server: server, identity: id, filters: filters}
-	return o, errors.Join(o.apart("fork server", server, host, namespaceNames()), o.checkServer(serverPID))
+	o := outside{identity: id, filters: filters, bare: level == execution.LevelNoUserns, noProc: level == execution.LevelNoProc}
+	if o.bare {
+		if !id.root {
+			o.groups = field(status, "Groups")
+		}
+		return o, o.checkServer(serverPID)
+	}
+	if o.host, err = namespaceLinks("self"); err != nil {
+		return outside{}, fmt.Errorf("read own namespaces: %w", err)
+	}
+	if o.server, err = namespaceLinks(strconv.Itoa(serverPID)); err != nil {
+		return outside{}, fmt.Errorf("read the fork server's namespaces: %w", err)
+	}
+	return o, errors.Join(o.apart("fork server", o.server, o.host, namespaceNames()), o.checkServer(serverPID))
 }
 
 // checkServer: the fork server holds the capabilities that init left it, over its own
-// namespaces, and is who it has to be.
+// namespaces, is who it has to be, and has one thread, so that a fork copies all of it.
 func (o outside) checkServer(pid int) error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return err
+	}
+	if o.bare {
+		return compareStatus("fork server", status, o.wantPowerless())
 	}
 	most := fmt.Sprintf("%016x", uint64(1<<unix.CAP_SYS_ADMIN|1<<unix.CAP_SETPCAP|1<<unix.CAP_SETFCAP))
 	want := o.wantIdentity()
@@ -74,6 +88,24 @@ const noCapabilities = "0000000000000000"
 func (o outside) wantIdentity() map[string]string {
 	four := func(id int) string { return strings.TrimSuffix(strings.Repeat(strconv.Itoa(id)+"\t", 4), "\t") }
 	return map[string]string{"Uid": four(o.identity.uid), "Gid": four(o.identity.gid), "Threads": "1"}
+}
+
+// wantPowerless adds what holds for every process without capabilities. A user other
+// than 0 keeps a bounding set that nobody may empty for it, and no-new-privileges makes
+// that mean nothing.
+func (o outside) wantPowerless() map[string]string {
+	want := o.wantIdentity()
+	want["NoNewPrivs"] = "1"
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		want[set] = noCapabilities
+	}
+	if o.bare {
+		want["Groups"] = o.groups
+		if o.identity.uid != 0 {
+			delete(want, "CapBnd")
+		}
+	}
+	return want
 }
 
 func compareStatus(who string, status []byte, want map[string]string) error {
@@ -134,7 +166,7 @@ func (o outside) checkCell(pid, filters int) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkStatus("cell", status, "2", filters); err != nil {
+	if err := o.checkStatus("cell", status, "2", filters); err != nil || o.bare {
 		return err
 	}
 	links, err := namespaceLinks(strconv.Itoa(pid))
@@ -147,7 +179,7 @@ func (o outside) checkCell(pid, filters int) error {
 	if err := o.apart("cell", links, o.server, namespaceNames()); err != nil {
 		return err
 	}
-	return errors.Join(o.checkMaps(pid), checkMounts(pid))
+	return errors.Join(o.checkMaps(pid), o.checkMounts(pid))
 }
 
 // checkReaper: it has the fork server's namespaces, apart from the one that it is
@@ -157,7 +189,7 @@ func (o outside) checkReaper(pid int) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkStatus("reaper", status, "1", 1); err != nil {
+	if err := o.checkStatus("reaper", status, "1", 1); err != nil || o.bare {
 		return err
 	}
 	links, err := namespaceLinks(strconv.Itoa(pid))
@@ -173,18 +205,15 @@ func (o outside) checkReaper(pid int) error {
 // checkStatus looks at /proc/PID/status: identity, number in the own namespace,
 // capabilities, privileges and filters.
 func (o outside) checkStatus(who string, status []byte, inner string, filters int) error {
-	want := o.wantIdentity()
-	want["NoNewPrivs"], want["Seccomp"], want["Seccomp_filters"] = "1", "2", strconv.Itoa(o.filters+filters)
-	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
-		want[set] = noCapabilities
-	}
+	want := o.wantPowerless()
+	want["Seccomp"], want["Seccomp_filters"] = "2", strconv.Itoa(o.filters+filters)
 	if err := compareStatus(who, status, want); err != nil {
 		return err
 	}
 	// One number per pid namespace, from the reader's to its own: the host's (which
 	// may have outer ones itself), the fork server's, the child's.
 	numbers := strings.Fields(field(status, "NSpid"))
-	if len(numbers) != 3 || numbers[2] != inner {
+	if !o.bare && (len(numbers) != 3 || numbers[2] != inner) {
 		return fmt.Errorf("%s has the process numbers %q", who, numbers)
 	}
 	// A group or session that is shared can be signalled across pid namespaces.
@@ -214,7 +243,7 @@ func (o outside) checkMaps(pid int) error {
 // checkMounts: no mount brings set-user-id programs, and none devices apart from the
 // five that are mounted one by one. Nothing but scratch can be written. /proc stands twice, the fork
 // server's below the cell's, and holds nothing of a process that may be changed.
-func checkMounts(pid int) error {
+func (o outside) checkMounts(pid int) error {
 	mounts, err := readMounts(pid)
 	if err != nil {
 		return err
@@ -229,6 +258,9 @@ func checkMounts(pid int) error {
 		}
 	}
 	want := map[string]int{"/tmp": 2, workspace: 1, "/dev/shm": 1, "/proc": 2}
+	if o.noProc {
+		delete(want, "/proc")
+	}
 	for point, n := range want {
 		if writable[point] != n {
 			return fmt.Errorf("cell has %d writable mounts at %s, not %d", writable[point], point, n)

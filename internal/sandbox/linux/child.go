@@ -38,7 +38,8 @@ const (
 // errGone says that a child ended while the host looked at it.
 var errGone = errors.New("child has ended")
 
-// child is one reaper with one cell.
+// child is one reaper with one cell. At level no-userns the reaper is a keeper, which
+// kills the tree in place of the kernel.
 type child struct {
 	source  *source
 	id      int
@@ -55,7 +56,8 @@ type child struct {
 	reaper  *pidfd
 	cell    *pidfd
 	scratch *os.File
-	handed  bool // somebody besides Start has the child
+	place   string // the child's own directory, where it has no mounts
+	handed  bool   // somebody besides Start has the child
 	armedAt time.Time
 	watch   *watch
 	group   *cgroup.Group
@@ -116,7 +118,8 @@ func (c *child) setCause(cause sandbox.Cause) {
 	}
 }
 
-// Kill ends the tree. The reaper's death takes its namespace along.
+// Kill ends the tree. The reaper's death takes its namespace along; a keeper is asked,
+// since its death would leave its group behind.
 func (c *child) Kill(cause sandbox.Cause) {
 	c.setCause(cause)
 	c.signal()
@@ -125,11 +128,15 @@ func (c *child) Kill(cause sandbox.Cause) {
 func (c *child) signal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range []*pidfd{c.reaper, c.cell} {
-		if p != nil {
-			p.kill()
-		}
+	if c.reaper == nil {
+		return
 	}
+	if c.source.outside.bare {
+		c.reaper.send(unix.SIGTERM)
+	} else {
+		c.reaper.kill()
+	}
+	c.cell.kill()
 }
 
 // Wait blocks until the fork server has collected both processes.
@@ -170,6 +177,10 @@ func (c *child) end(account func(*sandbox.Ended), err error) {
 	}
 	if c.watch != nil {
 		c.result.Usage.MemoryPeak, c.result.ProcessesFull = c.source.watcher.remove(c.watch)
+	}
+	if c.place != "" {
+		c.result.ScratchFull = c.cause == sandbox.CauseScratch
+		c.source.clear(c.place)
 	}
 	if !c.armedAt.IsZero() {
 		c.result.Usage.Wall = time.Since(c.armedAt)

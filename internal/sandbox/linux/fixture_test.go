@@ -16,11 +16,13 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/cpython/cpythontest"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/leveltest"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
 	MaybeInit()
+	leveltest.MaybeShim()
 	os.Exit(m.Run())
 }
 

@@ -27,15 +27,11 @@ func readFacts() facts {
 		text, _ := os.ReadFile("/proc/sys/kernel/" + name)
 		return strings.TrimSpace(string(text))
 	}
-	exists := func(name string) bool {
-		_, err := os.Stat(name)
-		return err == nil
-	}
 	return facts{
 		appArmorRestricts: value("apparmor_restrict_unprivileged_userns") == "1",
 		clonePatch:        value("unprivileged_userns_clone") == "0",
-		container:         exists("/.dockerenv") || exists("/run/.containerenv"),
-		kubernetes:        os.Getenv("KUBERNETES_SERVICE_HOST") != "",
+		container:         InContainer(),
+		kubernetes:        os.Getenv(kubernetesVariable) != "",
 		root:              os.Geteuid() == 0,
 	}
 }
@@ -55,15 +51,21 @@ func hint(check string, errno syscall.Errno, f facts) string {
 	case check == checkProc && refused && f.container:
 		return "the container's /proc is masked: start it with `--security-opt systempaths=unconfined`"
 	case f.container && refused:
-		return "the container's seccomp profile forbids namespaces: start it with `--security-opt seccomp=PROFILE` that allows clone, unshare, mount, umount2, pivot_root and setns, or `seccomp=unconfined`"
+		return "the container's seccomp profile forbids namespaces: start it with `--security-opt seccomp=docs/deploy/docker/seccomp.json`, or `seccomp=unconfined`"
 	case f.appArmorRestricts && refused && !f.root:
-		return "AppArmor takes the capabilities of unprivileged user namespaces away: run `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or give the gearbox binary an AppArmor profile with `userns,`"
+		return "AppArmor takes the capabilities of unprivileged user namespaces away: run `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or load docs/deploy/apparmor/gearbox, a profile with `userns,` for the gearbox binary"
 	case check == checkIDMaps && refused && f.root:
 		return "user 4242 cannot be mapped: run as an ordinary user, or give the container the user ids 0 and 4242"
 	case check == checkProc && refused:
 		return "parts of /proc are covered by other mounts: run where /proc is whole"
 	case check == checkLandlock:
 		return "Landlock is not in force: use Linux 5.13 or later and boot with `landlock` in the parameter lsm="
+	case check == checkSignals:
+		return "without user namespaces Landlock has to confine signals: use Linux 6.12 or later with `landlock` in the parameter lsm=, or allow user namespaces"
+	case check == checkIdentity:
+		return "root has to become user 4242: leave it CAP_SETUID and CAP_SETGID, or run as an ordinary user"
+	case check == checkShelter:
+		return "a private directory is needed below TMPDIR: let it be writable, and give root CAP_CHOWN and CAP_DAC_OVERRIDE or run as an ordinary user"
 	case check == checkSeccomp && errno == unix.EINVAL:
 		return "this kernel was built without CONFIG_SECCOMP_FILTER: use one that has it"
 	default:

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
 const (
@@ -23,6 +25,9 @@ const (
 	initControlFD = 4
 	// controlFD is where the fork server expects its control socket.
 	controlFD = 3
+	// hostProcFD is where the fork server expects the host's /proc, if it may not
+	// have one of its own.
+	hostProcFD = 4
 
 	hostName = "sandbox"
 	// rootPoint is covered by the new root while that is built. Nothing that is
@@ -34,9 +39,15 @@ const (
 
 // initConfig is what the host tells init.
 type initConfig struct {
+	Level execution.Level
+	// Plan is the root to build, where there are namespaces to build one in.
 	Plan plan
 	Argv []string
 	Env  []string
+	// UID and GID are whom to become where no namespace maps the user, if
+	// ChangeUser says that init is root.
+	UID, GID   int
+	ChangeUser bool
 	// OnlyNamespaces makes init report at once: the first step of a probe.
 	OnlyNamespaces bool
 }
@@ -108,22 +119,42 @@ func runInit() (step string, err error) {
 	if c.OnlyNamespaces {
 		return "", nil
 	}
-	for _, s := range []struct {
-		name string
-		run  func() error
-	}{
-		{stepRoot, makeRoot},
-		{stepMounts, func() error { return populate(rootPoint, c.Plan) }},
-		{stepProc, func() error { return mountProc(rootPoint) }},
-		{stepPivot, func() error { return enterRoot(rootPoint) }},
-		{stepCapabilities, boundCapabilities},
-		{stepInterpreter, func() error { return become(c) }},
-	} {
+	for _, s := range c.steps() {
 		if err := s.run(); err != nil {
 			return s.name, err
 		}
 	}
 	return "", nil
+}
+
+type initStep struct {
+	name string
+	run  func() error
+}
+
+func (c initConfig) steps() []initStep {
+	if c.Level == execution.LevelNoUserns {
+		return []initStep{
+			{stepIdentity, func() error { return shedPrivileges(c) }},
+			{stepInterpreter, func() error { return become(c, -1) }},
+		}
+	}
+	hostProc := -1
+	proc := func() error { return mountProc(rootPoint) }
+	if c.Level == execution.LevelNoProc {
+		proc = func() (err error) {
+			hostProc, err = openHostProc()
+			return err
+		}
+	}
+	return []initStep{
+		{stepRoot, makeRoot},
+		{stepMounts, func() error { return populate(rootPoint, c.Plan) }},
+		{stepProc, proc},
+		{stepPivot, func() error { return enterRoot(rootPoint) }},
+		{stepCapabilities, boundCapabilities},
+		{stepInterpreter, func() error { return become(c, hostProc) }},
+	}
 }
 
 // The steps of init, as reports name them.
@@ -134,6 +165,10 @@ const (
 	stepPivot        = "pivot"
 	stepCapabilities = "capabilities"
 	stepInterpreter  = "interpreter"
+	stepIdentity     = "identity"
+	// Steps of the host itself, before init.
+	stepLandlock = "landlock"
+	stepShelter  = "shelter"
 )
 
 func makeRoot() error {
@@ -261,6 +296,16 @@ func mountProc(root string) error {
 	return nil
 }
 
+// openHostProc takes hold of the host's /proc while it is in sight. Children map their
+// users through it and close it before anything else runs; nothing sees it as a path.
+func openHostProc() (int, error) {
+	fd, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open the host's /proc: %w", err)
+	}
+	return fd, nil
+}
+
 // enterRoot makes root the root and lets go of the old one. Stacking the old root
 // upon the new needs no directory for it (pivot_root(2)).
 func enterRoot(root string) error {
@@ -309,12 +354,19 @@ func boundCapabilities() error {
 }
 
 // become replaces init by the fork server. The control socket moves onto the
-// config's number, and every other descriptor closes upon exec.
-func become(c initConfig) error {
+// config's number, a kept /proc behind it, and every other descriptor closes upon exec.
+func become(c initConfig, hostProc int) error {
+	last := controlFD
 	if err := unix.Dup3(initControlFD, controlFD, 0); err != nil {
 		return fmt.Errorf("move the control socket: %w", err)
 	}
-	if err := unix.CloseRange(controlFD+1, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if hostProc >= 0 {
+		if err := unix.Dup3(hostProc, hostProcFD, 0); err != nil {
+			return fmt.Errorf("move the host's /proc: %w", err)
+		}
+		last = hostProcFD
+	}
+	if err := unix.CloseRange(uint(last+1), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close descriptors: %w", err)
 	}
 	if err := syscall.Exec(c.Argv[0], c.Argv, c.Env); err != nil {

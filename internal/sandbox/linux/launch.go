@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/seccomp"
 )
@@ -59,6 +60,9 @@ func (e *StepError) Unwrap() error {
 
 // serverConfig is the first datagram to the fork server: what it seals children to.
 type serverConfig struct {
+	Level execution.Level `json:"level"`
+	// Readable are the paths that a child without a root of its own may read.
+	Readable     []string `json:"readable,omitempty"`
 	CellFilter   string   `json:"cell_filter"`
 	ReaperFilter string   `json:"reaper_filter"`
 	NoFork       string   `json:"no_fork_filter"`
@@ -71,13 +75,22 @@ type serverConfig struct {
 	SitePath     []string `json:"site_path"`
 }
 
-func newServerConfig(in sandbox.Interpreter, shape sandbox.Shape, processes int) serverConfig {
+func newServerConfig(level execution.Level, in sandbox.Interpreter, shape sandbox.Shape) serverConfig {
 	encode := func(p seccomp.Program) string { return base64.StdEncoding.EncodeToString(p.Bytes()) }
+	cell, reaper := seccomp.Cell(), seccomp.Reaper()
+	switch level {
+	case execution.LevelNoProc:
+		cell = seccomp.CellWithoutQuotas()
+	case execution.LevelNoUserns:
+		cell, reaper = seccomp.Bare(), seccomp.Keeper()
+	default:
+	}
 	return serverConfig{
-		CellFilter: encode(seccomp.Cell()), ReaperFilter: encode(seccomp.Reaper()),
+		Level:      level,
+		CellFilter: encode(cell), ReaperFilter: encode(reaper),
 		NoFork: encode(seccomp.NoFork()), NoExec: encode(seccomp.NoExec()),
 		Scratch: int64(shape.Scratch), ScratchFiles: shape.ScratchFiles,
-		Memory: int64(shape.Memory), Processes: processes, OpenFiles: openFilesCeiling,
+		Memory: int64(shape.Memory), OpenFiles: openFilesCeiling,
 		SitePath: append([]string{}, in.Path...),
 	}
 }

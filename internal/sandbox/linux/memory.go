@@ -23,6 +23,12 @@ type watch struct {
 	reaper, cell int
 	memory       execution.Bytes
 	processes    int
+	// place is a directory that holds at most so many bytes and files, where no
+	// file system of its own bounds them; full is called when it holds more.
+	place string
+	bytes execution.Bytes
+	files int
+	full  func()
 	// over is called when the tree holds more than memory.
 	over func()
 	// ranOut, if set, is asked instead of measuring: the kernel bounds the memory,
@@ -121,6 +127,9 @@ func (w *watcher) list() []*watch {
 
 // look measures one tree. The mutex is not held: the tree may be large.
 func (w *watcher) look(x *watch) {
+	if x.place != "" && fill(x.place, int64(x.bytes), x.files) {
+		x.full()
+	}
 	if x.ranOut != nil {
 		if x.ranOut() {
 			x.over()

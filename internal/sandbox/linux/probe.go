@@ -36,11 +36,19 @@ const (
 	checkRun        = "run"
 )
 
+// What level no-userns needs instead.
+const (
+	checkIdentity = "identity"
+	checkShelter  = "private directory"
+	checkSignals  = "confined signals"
+)
+
 // checkOf tells which check a step of init or of the guest belongs to.
 func checkOf(step string) string {
 	return map[string]string{
 		stepNamespaces: checkIDMaps, stepRoot: checkRoot, stepMounts: checkRoot, stepProc: checkProc,
 		stepPivot: checkPivot, stepCapabilities: checkServer, stepInterpreter: checkServer,
+		stepIdentity: checkIdentity, stepShelter: checkShelter, stepLandlock: checkSignals,
 	}[step]
 }
 
@@ -48,18 +56,27 @@ func checkOf(step string) string {
 func checkOfSeal(step string) string {
 	return map[string]string{
 		"namespaces": checkNetwork, "mounts": checkScratch, "user namespace": checkInner,
-		"oom score": checkPrivileges, "capabilities": checkPrivileges, "no new privileges": checkPrivileges,
+		"capabilities": checkPrivileges, "no new privileges": checkPrivileges,
 		"landlock": checkLandlock, "limits": checkSeccomp, "seccomp": checkSeccomp,
 	}[step]
 }
 
 // Probe builds a complete small sandbox, step by step, and runs a program in it.
 // Asking for the parts alone is not enough: several systems let a namespace be
-// made and then refuse what it is for.
+// made and then refuse what it is for. Where the kernel refuses a part that a weaker
+// level does without, that level is tried as a whole.
 func (b *Backend) Probe(ctx context.Context) sandbox.Report {
 	p := prober{backend: b, report: sandbox.Report{Backend: b.Name()}, facts: readFacts()}
-	if p.probe(ctx) {
+	if p.full(ctx) {
 		p.report.Level = execution.LevelFull
+		return p.report
+	}
+	level, ok := weaker(execution.LevelFull, p.failure)
+	for ok && !p.weaker(ctx, level) {
+		level, ok = weaker(level, p.failure)
+	}
+	if ok {
+		p.report.Level = level
 	}
 	return p.report
 }
@@ -68,6 +85,7 @@ type prober struct {
 	backend *Backend
 	report  sandbox.Report
 	facts   facts
+	failure error // of the stage that failed last
 }
 
 // namespaces makes the two checks that need no interpreter.
@@ -76,7 +94,7 @@ func (p *prober) namespaces(ctx context.Context) bool {
 		p.stage(p.tryNamespaces(ctx, namespaces), nil, checkIDMaps)
 }
 
-func (p *prober) probe(ctx context.Context) bool {
+func (p *prober) full(ctx context.Context) bool {
 	if !p.namespaces(ctx) {
 		return false
 	}
@@ -84,7 +102,7 @@ func (p *prober) probe(ctx context.Context) bool {
 	if err != nil {
 		return p.stage(fmt.Errorf("find interpreter: %w", err), nil, checkServer)
 	}
-	src, err := p.backend.open(ctx, in, sandbox.Shape{})
+	src, err := p.backend.openAt(ctx, execution.LevelFull, in, withDefaults(sandbox.Shape{}))
 	if !p.stage(err, checkOf, checkRoot, checkProc, checkPivot, checkServer) {
 		return false
 	}
@@ -96,9 +114,42 @@ func (p *prober) probe(ctx context.Context) bool {
 	return p.stage(tryRun(ctx, c), nil, checkRun)
 }
 
+// weaker makes one check of a whole level.
+func (p *prober) weaker(ctx context.Context, level execution.Level) bool {
+	err := p.tryLevel(ctx, level)
+	var step *StepError
+	name := "level " + string(level)
+	if p.stage(err, nil, name) {
+		p.report.Checks[len(p.report.Checks)-1].Detail = Warning(level)
+		return true
+	}
+	if errors.As(err, &step) {
+		p.report.Checks[len(p.report.Checks)-1].Hint = hint(checkOf(step.Step), step.Errno, p.facts)
+	}
+	return false
+}
+
+func (p *prober) tryLevel(ctx context.Context, level execution.Level) error {
+	in, err := p.backend.config.Interpreters(ctx, execution.Digest{})
+	if err != nil {
+		return fmt.Errorf("find interpreter: %w", err)
+	}
+	src, err := p.backend.openAt(ctx, level, in, withDefaults(sandbox.Shape{}))
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	c, err := src.Start(ctx, false)
+	if err != nil {
+		return err
+	}
+	return tryRun(ctx, c)
+}
+
 // stage records the checks that one attempt decides. The one that the error names
 // failed and those before it passed; an error that names none is the last one's.
 func (p *prober) stage(err error, of func(step string) string, names ...string) bool {
+	p.failure = err
 	failed := len(names)
 	if err != nil {
 		failed--

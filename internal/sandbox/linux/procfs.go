@@ -25,11 +25,13 @@ type pidfd struct {
 func newPidfd(fd int) *pidfd { return &pidfd{fd: fd} }
 
 // kill sends SIGKILL. A process that is dead already stays so.
-func (p *pidfd) kill() {
+func (p *pidfd) kill() { p.send(unix.SIGKILL) }
+
+func (p *pidfd) send(signal unix.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fd >= 0 {
-		_ = unix.PidfdSendSignal(p.fd, unix.SIGKILL, nil, 0)
+		_ = unix.PidfdSendSignal(p.fd, signal, nil, 0)
 	}
 }
 

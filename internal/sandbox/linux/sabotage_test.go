@@ -57,9 +57,7 @@ func TestChildThatSkipsAStepIsCaughtFromOutside(t *testing.T) {
 		"uts":             {"seal.py", "| kernel.CLONE_NEWUTS", "", `shares the uts namespace`},
 		"cgroup":          {"seal.py", "| kernel.CLONE_NEWCGROUP", "", `shares the cgroup namespace`},
 		"user namespace": {"seal.py", `    kernel.unshare(kernel.CLONE_NEWUSER)
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", "1000 0 1")
-    _write("/proc/self/gid_map", "1000 0 1")
+    _map_user(None, "/proc/self")
     for name in os.listdir(quotas):
         if name.startswith("max_"):
             _write(name, str(_QUOTAS.get(name, 0)), quotas)`, "", `shares the user namespace`},
@@ -70,7 +68,7 @@ func TestChildThatSkipsAStepIsCaughtFromOutside(t *testing.T) {
 		"reaper's filter": {"seal.py", "kernel.install_filter(plan.reaper_filter)", "None", `reaper has Seccomp`},
 		"reaper's rights": {"seal.py", "    os.dup2(ready, 0)\n", "    os.dup2(ready, 0); kernel.drop_capabilities = " + nothing + "\n", `reaper has Cap`},
 		"wrong filter":    {"seal.py", "kernel.install_filter(plan.cell_filter)", "[kernel.install_filter(f) for f in (plan.cell_filter, plan.no_exec_filter)]", `Seccomp_filters "2"`},
-		"second thread":   {"seal.py", "def seal(plan: Plan, descriptors: list[int]) -> None:", "def seal(plan: Plan, descriptors: list[int]) -> None:\n    import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n    _seal(plan, descriptors)\ndef _seal(plan: Plan, descriptors: list[int]) -> None:", `unshare`},
+		"second thread":   {"seal.py", "def seal(plan: Plan, descriptors: list[int], place: str) -> None:", "def seal(plan: Plan, descriptors: list[int], place: str) -> None:\n    import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n    _seal(plan, descriptors, place)\ndef _seal(plan: Plan, descriptors: list[int], place: str) -> None:", `unshare`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openWith(t, backend(t, sabotaged(t, c.file, c.old, c.new)), sandbox.Shape{})
@@ -97,7 +95,7 @@ func TestMissingNoNewPrivilegesIsCaughtFromOutside(t *testing.T) {
 	files := sabotaged(t, "seal.py", `("capabilities", kernel.drop_capabilities)`,
 		`("capabilities", lambda: (kernel.install_filter(plan.cell_filter), kernel.drop_capabilities()))`)
 	for _, step := range []string{
-		`("no new privileges", kernel.no_new_privileges),`, `("landlock", restrict_files),`,
+		`("no new privileges", kernel.no_new_privileges),`, `("landlock", lambda: restrict_files(["/"], _SCRATCH)),`,
 		`("seccomp", lambda: kernel.install_filter(plan.cell_filter)),`,
 	} {
 		files = replaced(t, files, "seal.py", step, "")

@@ -22,7 +22,9 @@ type source struct {
 	server  *server
 	outside outside
 	watcher *watcher
+	level   execution.Level
 	shape   sandbox.Shape
+	home    *shelter // nil where there are mounts
 	// disbanding are the removals of control groups that are under way.
 	disbanding sync.WaitGroup
 	done       chan struct{}
@@ -35,23 +37,23 @@ type source struct {
 
 var _ sandbox.Source = (*source)(nil)
 
-func newSource(b *Backend, s *server, shape sandbox.Shape) (*source, error) {
-	out, err := newOutside(s.process.Pid, b.identity)
+func newSource(b *Backend, s *server, level execution.Level, shape sandbox.Shape, home *shelter) (*source, error) {
+	out, err := newOutside(s.process.Pid, level, b.identity)
 	if err != nil {
 		s.stop()
 		<-s.exited
 		return nil, err
 	}
 	src := &source{
-		backend: b, server: s, shape: shape, outside: out, watcher: newWatcher(),
+		backend: b, server: s, level: level, shape: shape, home: home, outside: out, watcher: newWatcher(),
 		done: make(chan struct{}), children: map[int]*child{},
 	}
 	go src.listen()
 	return src, nil
 }
 
-// Level is that of a complete sandbox: a child that lacks a part of it is not made.
-func (*source) Level() execution.Level { return execution.LevelFull }
+// Level is what was built: a child that lacks a part of it is not made.
+func (s *source) Level() execution.Level { return s.level }
 
 // Done is closed when the fork server is dead.
 func (s *source) Done() <-chan struct{} { return s.done }
@@ -94,9 +96,15 @@ func (s *source) listen() {
 		s.backend.config.Logger.Error("fork server ended", "error", err)
 	}
 	for _, c := range children {
+		c.outlast()
 		c.orphan(fmt.Errorf("%w: %w%s", sandbox.ErrSourceDead, err, s.server.errors.suffix()))
 	}
 	s.disbanding.Wait()
+	if s.home != nil {
+		if err := s.home.close(); err != nil {
+			s.backend.config.Logger.Warn("a directory of the sandbox is left behind", "error", err)
+		}
+	}
 	close(s.done)
 }
 
@@ -203,7 +211,7 @@ func (s *source) request(warm bool) (*child, error) {
 		ours.close()
 		return nil, err
 	}
-	data, err := json.Marshal(map[string]any{"id": c.id, "warm": warm})
+	data, err := json.Marshal(map[string]any{"id": c.id, "warm": warm, "place": c.place})
 	if err == nil {
 		// Not under the mutex: listen needs it to make room in the other direction.
 		_, _, err = s.server.control.WriteMsgUnix(data, unix.UnixRights(theirs.descriptors()...), nil)
@@ -218,13 +226,25 @@ func (s *source) request(warm bool) (*child, error) {
 }
 
 func (s *source) register(ours streams) (*child, error) {
+	place := ""
+	if s.home != nil {
+		var err error
+		place, err = s.home.place()
+		switch {
+		case err != nil && s.server.isStopped():
+			return nil, sandbox.ErrSourceDead
+		case err != nil:
+			return nil, fmt.Errorf("make the child's directory: %w", err)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || s.children == nil {
-		return nil, sandbox.ErrSourceDead
+		return nil, sandbox.ErrSourceDead // and its home is removed as a whole
 	}
 	s.next++
 	c := newChild(s, s.next, ours)
+	c.place = place
 	s.children[c.id] = c
 	return c, nil
 }
@@ -244,9 +264,16 @@ func (s *source) settle(ctx context.Context, c *child) error {
 	if err := c.readHello(ctx); err != nil {
 		return c.explain(ctx, err)
 	}
-	if err := s.outside.check(c.processes(), 1); err != nil {
+	err := s.outside.check(c.processes(), 1)
+	if err == nil {
+		err = s.outside.checkServer(s.server.process.Pid)
+	}
+	if err != nil {
 		s.distrust(c, err)
 		return fmt.Errorf("child is not sealed: %w", err)
+	}
+	if s.home != nil {
+		return nil
 	}
 	return c.processes().unlessGone(c.openScratch())
 }

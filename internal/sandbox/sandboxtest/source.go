@@ -24,7 +24,8 @@ func probeFindsTheBackendUsable(t *testing.T, s *suite) {
 		t.Errorf("the probe found level %s, the source has %s", report.Level, level)
 	}
 	for _, c := range report.Checks {
-		if c.Name == "" || !c.OK {
+		// One that failed is what keeps the machine from a stronger level.
+		if c.Name == "" || !c.OK && c.Detail == "" {
 			t.Errorf("check %+v", c)
 		}
 	}
