@@ -3,6 +3,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -80,7 +81,7 @@ func resolve(i cpython.Installation) func(context.Context, execution.Digest) (sa
 
 func (b *bench) submit(r execution.Request) execution.ID {
 	b.t.Helper()
-	r.Principal, r.Language = execution.Local, execution.Python
+	r.Principal, r.Language = execution.Local, cmp.Or(r.Language, execution.Python)
 	id, err := b.engine.Submit(b.t.Context(), r)
 	if err != nil {
 		b.t.Error(err)

@@ -35,11 +35,16 @@ func (c *child) openScratch() error {
 	}
 }
 
-// isFull reports whether a file system has met its limit of blocks or of files.
+// scriptFiles is what a program in bash takes for as long as it runs: the pipe that its
+// source comes by.
+const scriptFiles = 1
+
+// isFull reports whether a file system has met its limit of blocks or of files. The
+// program is dead, so that what it held by descriptors alone is free again.
 func isFull(place *os.File) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(place.Fd()), &st); err != nil {
 		return false
 	}
-	return st.Bavail == 0 || st.Ffree == 0
+	return st.Bavail == 0 || st.Ffree <= scriptFiles
 }
