@@ -3,6 +3,7 @@
 package sidecar_test
 
 import (
+	"cmp"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -54,7 +55,7 @@ func tryOpen(t *testing.T, o sidecar.Options) (*sidecar.Sidecar, error) {
 // machine gives no sandbox.
 func run(t *testing.T, s *sidecar.Sidecar, r execution.Request) execution.Result {
 	t.Helper()
-	r.Principal, r.Language = execution.Local, execution.Python
+	r.Principal, r.Language = execution.Local, cmp.Or(r.Language, execution.Python)
 	id, err := s.Engine().Submit(t.Context(), r)
 	if err != nil {
 		if strings.Contains(err.Error(), "no sandbox can be built here") {
