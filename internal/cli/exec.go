@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,10 @@ import (
 const execHelp = `Run one program in the sandbox and print what it prints, then the value of its
 last expression, as Python's own prompt would.
 
-The code is the argument of -c, a file, or - for standard input. The program's
-own standard input is empty unless --stdin names a file, or - for standard input.
+The code is the argument of -c, a file, or - for standard input. It is Python,
+or bash with --language bash or in a file that is named *.sh or *.bash. The
+program's own standard input is empty unless --stdin names a file, or - for
+standard input.
 
 ` + exitCodes
 
@@ -49,7 +52,7 @@ func (a *app) execCommand() *cobra.Command {
 	f := &execFlags{}
 	c := &cobra.Command{
 		Use: "exec [-c CODE | FILE | -]", Short: "Run one program in the sandbox", Long: execHelp,
-		Example: "  gearbox exec -c 'import math; math.comb(49, 6)'\n  gearbox exec --gear restricted --timeout 5 report.py",
+		Example: "  gearbox exec -c 'import math; math.comb(49, 6)'\n  gearbox exec --gear restricted --timeout 5 report.py\n  gearbox exec --language bash -c 'seq 3 | paste -sd+'",
 		RunE: func(c *cobra.Command, args []string) error {
 			f.hasCode, f.timed = c.Flags().Changed("code"), c.Flags().Changed("timeout")
 			return a.exec(c.Context(), f, args)
@@ -57,7 +60,7 @@ func (a *app) execCommand() *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.StringVarP(&f.code, "code", "c", "", "the `CODE` to run")
-	fs.StringVar(&f.language, "language", "python", "the `LANGUAGE` of the code")
+	fs.StringVar(&f.language, "language", "", "the `LANGUAGE` of the code, python or bash (default: by the file's name, else python)")
 	fs.Float64Var(&f.timeout, "timeout", 0, "stop the program after `SECONDS` (default: the gear's, 10)")
 	fs.StringVar(&f.stdin, "stdin", "", "the program's standard input is `FILE`")
 	fs.BoolVar(&f.json, "json", false, "print the structured answer as one JSON object")
@@ -98,7 +101,7 @@ var errCancelled = errors.New("cancelled before the program began")
 
 // request reads what is to be run. An error is the command line's fault.
 func (a *app) request(f *execFlags, args []string) (execution.Request, error) {
-	arguments := execution.Arguments{Language: f.language}
+	arguments := execution.Arguments{Language: f.languageOf(args)}
 	var err error
 	if arguments.Code, err = a.source(f, args); err != nil {
 		return execution.Request{}, err
@@ -115,6 +118,17 @@ func (a *app) request(f *execFlags, args []string) (execution.Request, error) {
 		}
 	}
 	return arguments.Request(execution.Local, asClient("exec"))
+}
+
+// languageOf is what was said, or else what the file's name says.
+func (f *execFlags) languageOf(args []string) string {
+	if f.language == "" && !f.hasCode && len(args) == 1 {
+		switch filepath.Ext(args[0]) {
+		case ".sh", ".bash":
+			return string(execution.Bash)
+		}
+	}
+	return f.language
 }
 
 func (a *app) source(f *execFlags, args []string) (string, error) {
