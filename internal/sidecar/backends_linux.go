@@ -20,6 +20,12 @@ type resolver = func(context.Context, execution.Digest) (sandbox.Interpreter, er
 // then never returns. It is the first thing that main does.
 func Reexec() { linux.MaybeInit() }
 
+// inContainer reports whether there is an outer wall around this process.
+func inContainer() bool { return linux.InContainer() }
+
+// levelWarning is what every answer from behind a weaker wall says.
+func levelWarning(l execution.Level) string { return linux.Warning(l) }
+
 // backends are those of this platform: the one that isolates and the one that
 // does not.
 func backends(name string, r resolver, l *slog.Logger) (boxed, bare sandbox.Backend, err error) {

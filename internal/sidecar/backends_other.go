@@ -17,6 +17,12 @@ type resolver = func(context.Context, execution.Digest) (sandbox.Interpreter, er
 // Reexec does nothing here: no backend of this platform starts this binary again.
 func Reexec() {}
 
+// inContainer is no question where there is no sandbox.
+func inContainer() bool { return false }
+
+// levelWarning has nothing to say: no level is reached here.
+func levelWarning(execution.Level) string { return "" }
+
 // backends are those of this platform: none.
 func backends(name string, _ resolver, _ *slog.Logger) (boxed, bare sandbox.Backend, err error) {
 	if name != "" {

@@ -66,13 +66,17 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 		d.add("platform", err, "", "")
 		return d
 	}
+	// A check of the probe that failed beside a level that was reached is what keeps
+	// this machine from a stronger one, and no illness.
+	sound := !d.failed()
 	report := p.probe()
 	d.Checks = append(d.Checks, report.Checks...)
 	d.Backend, d.Isolation = report.Backend, report.Level
-	if report.Available() && !report.Level.AtLeast(p.least) {
+	enough := report.Available() && report.Level.AtLeast(p.least)
+	if report.Available() && !enough {
 		d.add("minimum isolation", fmt.Errorf("%s is below the minimum of %s", report.Level, p.least), "", "start with --minimum-isolation "+string(report.Level))
 	}
-	d.Healthy = report.Available() && !d.failed()
+	d.Healthy = sound && enough
 	s.diagnoseShell(&d)
 	return d
 }

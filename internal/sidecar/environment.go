@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/cpython"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 )
@@ -29,6 +30,9 @@ func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
 		return info, nil
 	}
 	info.Isolation, info.Backend, info.Warnings = place.Isolation, place.Backend, place.Warnings
+	if !hasWorkspace(place.Isolation) {
+		info.WorkDir = "a private directory of each run, which os.getcwd() and $HOME name; relative paths work as ever"
+	}
 	python, err := e.places.current(ctx)
 	if err != nil {
 		return info, nil // Place has said why
@@ -40,6 +44,12 @@ func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
 	}
 	info.Packages = len(list)
 	return info, nil
+}
+
+// hasWorkspace reports whether the working directory can be called /workspace, which
+// takes a mount.
+func hasWorkspace(l execution.Level) bool {
+	return l != execution.LevelNoUserns && l != execution.LevelNone
 }
 
 // Packages implements [mcpserver.Environment].

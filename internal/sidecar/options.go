@@ -23,7 +23,8 @@ type Options struct {
 	Python string
 	// Backend is the backend to use; empty means the best that works here.
 	Backend string
-	// MinimumIsolation is the weakest level that runs anything; empty means full.
+	// MinimumIsolation is the weakest level that runs anything; empty means
+	// no-proc, and in a container, which is an outer wall of its own, no-userns.
 	MinimumIsolation string
 	// AllowFullTrust permits gears without isolation.
 	AllowFullTrust bool
@@ -46,11 +47,15 @@ func (o Options) gear() string {
 	return o.Gear
 }
 
-func (o Options) minimumIsolation() (execution.Level, error) {
-	if o.MinimumIsolation == "" {
+func (o Options) minimumIsolation(inContainer bool) (execution.Level, error) {
+	switch {
+	case o.MinimumIsolation != "":
+		return execution.ParseLevel(o.MinimumIsolation)
+	case inContainer:
+		return execution.LevelNoUserns, nil
+	default:
 		return execution.LevelNoProc, nil
 	}
-	return execution.ParseLevel(o.MinimumIsolation)
 }
 
 func (o Options) dataDir() (string, error) {

@@ -55,7 +55,7 @@ type places struct {
 var _ engine.Places = (*places)(nil)
 
 func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen, l *slog.Logger, say func(string)) (*places, error) {
-	least, err := o.minimumIsolation()
+	least, err := o.minimumIsolation(inContainer())
 	if err != nil {
 		return nil, err
 	}
@@ -241,6 +241,9 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 			level, p.least, p.failure(nil), level), "")
 	}
 	place.Children, place.Backend, place.Isolation = p.boxed, p.backend.Name(), level
+	if w := levelWarning(level); w != "" {
+		place.Warnings = []string{w}
+	}
 	return place, nil
 }
 
