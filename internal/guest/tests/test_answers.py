@@ -113,7 +113,7 @@ class TestFrames(TestAnswer):
             traceback.print_stack(file=sys.stdout)
             [[len(part) for part in f()], traceback.extract_stack(limit=1)[0].lineno]
             """
-        result, stdout, _ = finish(source.replace("\n            ", "\n"))
+        result, stdout, _ = finish(textwrap.dedent(source))
         self.assertEqual(result["value"], [[2, 2, 2], 5])
         self.assertEqual(
             stdout, '  File "<cell>", line 4, in <module>\n    traceback.print_stack(file=sys.stdout)\n'
@@ -254,21 +254,17 @@ class TestRefusals(TestAnswer):
             self.assertIn(f"this needs {permission}, which this version cannot grant", hint)
 
     def test_a_socket_that_is_refused_is_explained_by_the_name_that_was_looked_up(self) -> None:
-        source = """
+        refused = textwrap.dedent("""
             import errno, socket
             class Refused(socket.socket):
                 def __init__(self, *_): raise OSError(errno.EAFNOSUPPORT, "Address family not supported")
-            {}
-            """
-        hint = self.hint(
-            source.format("socket.socket = Refused\nsocket.create_connection(('127.0.0.1', 80))").replace(
-                "\nsocket.create", "\n            socket.create"
+            """)
+        looked_up = "socket.socket = Refused\nsocket.create_connection(('127.0.0.1', 80))"
+        self.assertIn("this needs net(127.0.0.1:80)", self.hint(refused + looked_up))
+        self.assertTrue(
+            self.hint(refused + "Refused()").startswith(
+                "the sandbox has no network, not even a loopback. Fetch the data outside"
             )
-        )
-        self.assertIn("this needs net(127.0.0.1:80)", hint)
-        self.assertEqual(
-            self.hint(source.format("Refused()")).split(".")[0],
-            "the sandbox has no network, not even a loopback",
         )
 
     def test_a_cause_counts_as_the_exception_does(self) -> None:
