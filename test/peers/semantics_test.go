@@ -2,6 +2,11 @@
 
 package peers
 
+import (
+	"strings"
+	"testing"
+)
+
 // semantics is what programs expect of Python.
 func semantics() map[string][]trial {
 	return map[string][]trial{"19 MAIN": mains(), "20 SCOPE": scopes(), "21 ASYNC": coroutines()}
@@ -131,9 +136,16 @@ func scopes() []trial {
 
 func coroutines() []trial {
 	never := trial{name: "a coroutine that nobody awaits", call: call{Code: "async def f(): return 3\nf()"}, want: want{
-		valueType: "coroutine", value: anyValue, stderrHas: []string{"coroutine 'f' was never awaited"},
+		valueType: "coroutine", value: anyValue, warnings: []string{"nobody awaited, so nothing of it ran: write await before it"},
 	}}
-	never.fault = "the warning shows the guest's own frame (cell.py) and no hint to write await"
+	forgotten := trial{name: "a coroutine that is not the last value", call: call{Code: "async def f(): return 3\nx = f()\nprint('end')"}, want: want{
+		stdout: "end\n", stderrHas: []string{"coroutine 'f' was never awaited"}, then: func(t *testing.T, a answer) {
+			if strings.Contains(a.Stderr, "gearbox_guest") {
+				t.Errorf("the warning shows the guest: %q", a.Stderr)
+			}
+		},
+	}}
+	forgotten.fault = "the warning that Python prints names the guest's own file and line (cell.py)"
 	return []trial{
 		value("asyncio.run", "import asyncio\nasync def main():\n    await asyncio.sleep(0)\n    return 5\nasyncio.run(main())", "5", "int"),
 		value("await at the top", "async def f(): return 3\nawait f()", "3", "int"),
@@ -160,6 +172,6 @@ func coroutines() []trial {
 			stderr: "Traceback (most recent call last):\n  File \"<cell>\", line 3, in <module>\n    await f()\n  File \"<cell>\", line 2, in f\n    raise KeyError('k')\nKeyError: 'k'\n",
 		}},
 		raises("an error group of tasks", "import asyncio\nasync def f(): raise ValueError('v')\nasync with asyncio.TaskGroup() as tg: tg.create_task(f())", "ExceptionGroup", "unhandled errors in a TaskGroup (1 sub-exception)"),
-		never,
+		never, forgotten,
 	}
 }
