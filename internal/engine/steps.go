@@ -96,7 +96,7 @@ func (e *Engine) analyse(op *operation, child sandbox.Child) (bridge.FactsHead, 
 	facts, err := analyse(child.Bridge(), op.request)
 	switch {
 	case err == nil && op.request.Language == execution.Bash:
-		return shell.Analyse(op.request.Code), nil // the child has only taken the source
+		return bashFacts(op.request), nil // the child has only taken the source
 	case err == nil:
 		return facts, nil
 	}
@@ -106,6 +106,18 @@ func (e *Engine) analyse(op *operation, child sandbox.Child) (bridge.FactsHead, 
 		return facts, errAnalysisTime
 	}
 	return facts, err
+}
+
+// bashFacts are those of the source and of the variables that it starts with. To read
+// what the call itself brings needs no permission.
+func bashFacts(r execution.Request) bridge.FactsHead {
+	facts := shell.Analyse(r.Code)
+	facts.Facts = slices.DeleteFunc(facts.Facts, func(f bridge.Fact) bool {
+		_, brought := r.Variables[f.Target]
+		return brought && f.Kind == string(policy.Env)
+	})
+	facts.Facts = append(facts.Facts, shell.Variables(slices.Collect(maps.Keys(r.Variables)))...)
+	return facts
 }
 
 func analyse(conn bridge.Conn, r execution.Request) (bridge.FactsHead, error) {

@@ -127,11 +127,11 @@ func TestEachLimitHoldsForBash(t *testing.T) {
 func TestBashGetsWhatTheCallBrings(t *testing.T) {
 	s := shell(t, sidecar.Options{})
 	r := run(t, s, execution.Request{
-		Language: execution.Bash, Code: "cat; echo \"$name $list\"; cat data/in.txt; ls -A; pwd",
+		Language: execution.Bash, Code: "cat; echo \"$name $list $API_KEY\"; cat data/in.txt; ls -A; pwd",
 		Stdin: []byte("input\n"), Files: []execution.File{{Path: "data/in.txt", Data: []byte("file\n")}},
-		Variables: map[string]json.RawMessage{"name": []byte(`"a b"`), "list": []byte(`[1, {"x": null}]`)},
+		Variables: map[string]json.RawMessage{"name": []byte(`"a b"`), "list": []byte(`[1, {"x": null}]`), "API_KEY": []byte(`"k"`)},
 	})
-	if want := "input\na b [1,{\"x\":null}]\nfile\ndata\n/workspace\n"; r.Stdout != want || r.Status != execution.StatusOK {
+	if want := "input\na b [1,{\"x\":null}] k\nfile\ndata\n/workspace\n"; r.Stdout != want || r.Status != execution.StatusOK {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
 }
@@ -154,6 +154,10 @@ func TestBashWithoutAnyProgramRuns(t *testing.T) {
 	}
 	r := run(t, s, execution.Request{Language: execution.Bash, Code: "ls"})
 	if r.Status != execution.StatusDenied || !slices.Equal(r.Denied, []string{"run(ls)"}) {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+	r = run(t, s, execution.Request{Language: execution.Bash, Code: ":", Variables: map[string]json.RawMessage{"BASH_ENV": []byte(`"/workspace/x"`)}})
+	if r.Status != execution.StatusDenied || !slices.Equal(r.Denied, []string{"unsafe(environment)"}) {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
 	// Python of the same gear stays without forks and programs.

@@ -136,7 +136,7 @@ func TestWhatDoesNotParseIsASyntaxErrorWithItsPlace(t *testing.T) {
 	if f.Class != "SyntaxError" || f.Line != 2 || f.Column != 9 || f.Message == "" {
 		t.Errorf("%+v", f)
 	}
-	if !strings.Contains(f.Text, "bash: line 2: syntax error") || !strings.Contains(f.Text, "écho x; done") {
+	if !strings.Contains(f.Text, "<cell>: line 2: syntax error") || !strings.Contains(f.Text, "écho x; done") {
 		t.Errorf("text %q", f.Text)
 	}
 }

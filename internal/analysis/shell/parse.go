@@ -59,7 +59,7 @@ func (r *report) failure(e syntax.ParseError) *bridge.Exception {
 	message := strings.ToValidUTF8(clip(e.Text, maxTarget), "\ufffd")
 	return &bridge.Exception{
 		Class: "SyntaxError", Message: message, Line: line, Column: column,
-		Text: fmt.Sprintf("bash: line %d: syntax error: %s\nbash: line %d: `%s'\n",
+		Text: fmt.Sprintf("<cell>: line %d: syntax error: %s\n<cell>: line %d: `%s'\n",
 			line, message, line, strings.ToValidUTF8(clip(text, maxTarget), "\ufffd")),
 	}
 }
