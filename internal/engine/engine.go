@@ -103,7 +103,7 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 			return "", err
 		}
 	}
-	op := newOperation(e.root, execution.NewID(), r, frozen, place)
+	op := newOperation(e.root, execution.NewID(), r, frozen, place) //nolint:contextcheck // the work outlives the call
 	if err := e.admit(op); err != nil {
 		return "", err
 	}
@@ -112,7 +112,7 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 		e.work.Done()
 		return "", err
 	}
-	go func() {
+	go func() { //nolint:contextcheck // the operation has a context of its own
 		defer e.work.Done()
 		e.finish(op, e.execute(op))
 	}()

@@ -37,7 +37,7 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 	defer unwatch()
 
 	op := newOperation(ctx, "", r, frozen, place)
-	facts, err := e.analyse(op, child)
+	facts, err := e.analyse(op, child) //nolint:contextcheck // the operation's context is made of ctx
 	switch {
 	case errors.Is(err, errAnalysisTime):
 		return []policy.Permission{{Kind: policy.Unsafe, Target: "unanalysable"}}, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
@@ -42,7 +41,6 @@ type operation struct {
 	usage   execution.Usage
 	lost    *execution.Result // set before done is closed when the end could not be recorded
 
-	mu             sync.Mutex // guards what follows
 	stdout, stderr *capture.Stream
 }
 

@@ -63,10 +63,18 @@ func effectsTable(t *testing.T) []tableRow {
 	t.Helper()
 	var out []tableRow
 	for _, p := range []policy.Permission{
-		{Kind: policy.Import, Target: "json"}, {Kind: policy.Import, Target: "subprocess"}, {Kind: policy.Unsafe, Target: "eval"},
-		{Kind: policy.Run, Target: "grep"}, {Kind: policy.Run, Target: "git"}, {Kind: policy.Net, Target: "api.github.com:443"},
-		{Kind: policy.Net, Target: "169.254.169.254:80"}, {Kind: policy.Read, Target: "/etc/passwd"}, {Kind: policy.Write, Target: "/workspace/out.csv"},
-		{Kind: policy.Env, Target: "TOKEN"}, {Kind: policy.Install, Target: "pandas"}, {Kind: policy.Tool, Target: "github.create_issue"},
+		{Kind: policy.Import, Target: "json"},
+		{Kind: policy.Import, Target: "subprocess"},
+		{Kind: policy.Unsafe, Target: "eval"},
+		{Kind: policy.Run, Target: "grep"},
+		{Kind: policy.Run, Target: "git"},
+		{Kind: policy.Net, Target: "api.github.com:443"},
+		{Kind: policy.Net, Target: "169.254.169.254:80"},
+		{Kind: policy.Read, Target: "/etc/passwd"},
+		{Kind: policy.Write, Target: "/workspace/out.csv"},
+		{Kind: policy.Env, Target: "TOKEN"},
+		{Kind: policy.Install, Target: "pandas"},
+		{Kind: policy.Tool, Target: "github.create_issue"},
 	} {
 		row := tableRow{Permission: p.String()}
 		for _, g := range gear.Builtin() {

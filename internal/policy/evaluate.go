@@ -175,8 +175,9 @@ func IsOwn(p Permission, own []string) bool {
 		return slices.Contains(own, p.Target)
 	case Read, Write:
 		return isScratch(p.Target)
+	default:
+		return false
 	}
-	return false
 }
 
 // isScratch covers what is private to a run or made up by its kernel. A path

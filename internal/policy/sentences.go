@@ -18,8 +18,9 @@ func explainRule(d Decision, who string, certain bool) string {
 		return fmt.Sprintf("%s allows %s.", capital(who), rule)
 	case Ask:
 		return fmt.Sprintf("%s wants a human to approve %s.", capital(who), what)
+	default:
+		return fmt.Sprintf("%s denies %s.", capital(who), rule)
 	}
-	return fmt.Sprintf("%s denies %s.", capital(who), rule)
 }
 
 func verb(e Effect) string {
@@ -89,8 +90,9 @@ func describeUnknown(k Kind) string {
 		return "installing something whose name is computed"
 	case Tool:
 		return "a tool whose name is computed"
+	default:
+		return "a construct that cannot be judged"
 	}
-	return "a construct that cannot be judged"
 }
 
 // hint says what the author of the code could do instead.

@@ -4,6 +4,8 @@ package sidecar_test
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -204,7 +206,7 @@ func TestTheLeaseOfADeadProcessIsSweptAway(t *testing.T) {
 	}
 	first := open(t, sidecar.Options{})
 	second := open(t, sidecar.Options{})
-	if _, err := os.Stat(dead); !os.IsNotExist(err) {
+	if _, err := os.Stat(dead); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the dead one's lease is still there: %v", err)
 	}
 	if err := first.Close(); err != nil {

@@ -272,14 +272,14 @@ func (s *script) sedSubstitute(command byte, rest string, a arg) string {
 	if end >= 0 {
 		flags = rest[:end]
 	}
-	flags, file, writes := strings.Cut(flags, "w")
+	flags, _, writes := strings.Cut(flags, "w")
 	if strings.Contains(flags, "e") {
 		s.add(policy.Run, computed, "sed s///e", a.at)
 	}
 	if writes {
 		_, line, _ := strings.Cut(rest, "w")
 		line, after, _ := strings.Cut(line, "\n")
-		if file = strings.TrimSpace(line); file != "" {
+		if file := strings.TrimSpace(line); file != "" {
 			s.add(policy.Write, file, "sed w", a.at)
 		}
 		return after
