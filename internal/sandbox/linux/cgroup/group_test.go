@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -35,6 +36,7 @@ func program(what string) {
 			}
 			all = append(all, b)
 		}
+		runtime.KeepAlive(all)
 		say("kept")
 	case "processes":
 		for range 64 {
