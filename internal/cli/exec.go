@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
@@ -60,7 +61,7 @@ func (a *app) execCommand() *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.StringVarP(&f.code, "code", "c", "", "the `CODE` to run")
-	fs.StringVar(&f.language, "language", "", "the `LANGUAGE` of the code, python or bash (default: by the file's name, else python)")
+	addLanguage(fs, f)
 	fs.Float64Var(&f.timeout, "timeout", 0, "stop the program after `SECONDS` (default: the gear's, 10)")
 	fs.StringVar(&f.stdin, "stdin", "", "the program's standard input is `FILE`")
 	fs.BoolVar(&f.json, "json", false, "print the structured answer as one JSON object")
@@ -118,6 +119,10 @@ func (a *app) request(f *execFlags, args []string) (execution.Request, error) {
 		}
 	}
 	return arguments.Request(execution.Local, asClient("exec"))
+}
+
+func addLanguage(fs *pflag.FlagSet, f *execFlags) {
+	fs.StringVar(&f.language, "language", "", "the `LANGUAGE` of the code, python or bash (default: by the file's name, else python)")
 }
 
 // languageOf is what was said, or else what the file's name says.

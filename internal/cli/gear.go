@@ -142,7 +142,7 @@ func (a *app) gearExplainCommand() *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.StringVarP(&f.code, "code", "c", "", "the `CODE` to explain")
-	fs.StringVar(&f.language, "language", "python", "the `LANGUAGE` of the code")
+	addLanguage(fs, f)
 	fs.StringArrayVar(&f.server.Allow, "allow", nil, "as if started with this `RULE`")
 	fs.StringArrayVar(&f.server.Ask, "ask", nil, "as if started with this `RULE`")
 	fs.StringArrayVar(&f.server.Deny, "deny", nil, "as if started with this `RULE`")

@@ -14,12 +14,15 @@ const (
 	codeExit       = "EXIT"
 )
 
-// Exit statuses of bash itself: after a syntax error or for want of memory, and when
-// it gave up on a process that the kernel refused it (EX_NOEXEC minus one, execute_cmd.c).
+// Exit statuses of bash itself: after a syntax error or for want of memory, for a
+// command that is nowhere, and when it gave up on a process that the kernel refused.
 const (
-	shellMisuse = 2
-	shellNoFork = 254
+	shellMisuse   = 2
+	shellNotFound = 127
+	shellNoFork   = 254
 )
+
+const absentHint = "A command was not found. The sandbox holds only the programs that the gear grants; env://gear lists them."
 
 func exitError(code string, status int) *execution.Error {
 	return &execution.Error{Code: code, Message: "the program exited with code " + strconv.Itoa(status)}
@@ -34,14 +37,18 @@ func (op *operation) exited(r execution.Result, ended sandbox.Ended) execution.R
 		return r
 	}
 	r.Error.Code = codeExit
-	limited := func(s execution.Status, c execution.Code) { r.Status, r.Error.Code = s, string(c) }
+	limited := func(s execution.Status, c execution.Code, why string) {
+		r.Status, r.Error.Code, r.Error.Message = s, string(c), r.Error.Message+": "+why
+	}
 	switch {
 	case ended.ScratchFull:
-		limited(execution.StatusDiskLimit, execution.CodeDiskLimit)
+		limited(execution.StatusDiskLimit, execution.CodeDiskLimit, "the scratch space was used up")
 	case ended.ProcessesFull && ended.ExitCode == shellNoFork:
-		limited(execution.StatusProcessLimit, execution.CodeProcessLimit)
+		limited(execution.StatusProcessLimit, execution.CodeProcessLimit, "the limit on processes was met")
 	case ended.ExitCode == shellMisuse && outOfMemory(op.lastWords()):
-		limited(execution.StatusMemoryLimit, execution.CodeMemoryLimit)
+		limited(execution.StatusMemoryLimit, execution.CodeMemoryLimit, "the limit on memory was met")
+	case ended.ExitCode == shellNotFound:
+		r.Error.Hint = absentHint
 	}
 	return r
 }

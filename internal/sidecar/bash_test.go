@@ -67,6 +67,7 @@ func TestABashProgramEndsAsBashDoes(t *testing.T) {
 		"syntax error":     {"echo hi\nif then", execution.StatusError, 2, "SyntaxError", "", "", ""},
 		"ungranted":        {"echo hi\nperl -v", execution.StatusDenied, -1, "POLICY_VIOLATION", "", "", ""},
 		"detached":         {"sleep 300 & nohup sleep 300 & (sleep 300; echo late) & echo hi", execution.StatusOK, 0, "", "", "hi\n", ""},
+		"not found":        {"eval \"$(printf 'c%srl' u)\"", execution.StatusError, 127, "EXIT", "", "", "<cell>: line 1: curl: command not found"},
 		"nothing at all":   {"", execution.StatusOK, 0, "", "", "", ""},
 		"a here-document":  {"cat <<X\n$((6 * 7))\nX", execution.StatusOK, 0, "", "", "42\n", ""},
 		"process subst":    {"diff <(echo a) <(echo a) && echo same", execution.StatusOK, 0, "", "", "same\n", ""},
@@ -109,8 +110,13 @@ func TestEachLimitHoldsForBash(t *testing.T) {
 		"disk":                {"echo before; set -e; for f in a b; do head -c 40M /dev/zero > /tmp/$f; done", time.Minute, execution.StatusDiskLimit, 1, "before\n"},
 		"inodes":              {"set -e; for i in {1..10000}; do : > /workspace/$i; done", time.Minute, execution.StatusDiskLimit, 1, ""},
 		"fork bomb":           {"echo before; :() { : | : & }; :; wait; while :; do :; done", 2 * time.Second, execution.StatusTimeout, -1, "before\n"},
+		// Bash itself tries again for 15 seconds.
+		"processes": {"echo before; while :; do sleep 600 & done", time.Minute, execution.StatusProcessLimit, 254, "before\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && c.status == execution.StatusProcessLimit {
+				t.Skip("skipped: it takes 15 seconds")
+			}
 			r := run(t, s, execution.Request{Language: execution.Bash, Code: c.code, Timeout: c.timeout})
 			// Where a control group bounds the memory, the kernel ends the program.
 			memory := c.status == execution.StatusMemoryLimit && r.ExitCode == -1
