@@ -11,19 +11,19 @@ finally:
     check("inotify instances are few", instances <= 16, instances)
 written = 0
 try:
-    with open("/tmp/fill", "wb", buffering=0) as f:
+    with open(f"{TEMP}/fill", "wb", buffering=0) as f:
         while written < 1 << 28:
             written += f.write(bytes(1 << 20))
 except OSError as exc:
     check("the scratch space is bounded", written <= 64 << 20, f"{written} {exc}")
 else:
     check("the scratch space is bounded", False, written)
-refused("shared memory has no room of its own", lambda: open("/dev/shm/x", "wb", buffering=0).write(bytes(1 << 20)), errno.ENOSPC)
-os.unlink("/tmp/fill")
+refused("shared memory has no room of its own", lambda: open("/dev/shm/x", "wb", buffering=0).write(bytes(1 << 20)), errno.ENOSPC, EACCES)
+os.unlink(f"{TEMP}/fill")
 count = 0
 try:
     while count < 100_000:
-        open(f"/workspace/{count}", "x").close()
+        open(f"{WORK}/{count}", "x").close()
         count += 1
 except OSError as exc:
     check("inodes are bounded", count <= 4096, f"{count} {exc}")
