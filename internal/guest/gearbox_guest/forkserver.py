@@ -33,7 +33,7 @@ if __name__ == "__main__":
     # the fork server in __main__.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from gearbox_guest import kernel, keeper, loop, seal
+from gearbox_guest import keeper, kernel, loop, seal
 
 CONTROL = 3
 _DATAGRAM = 1 << 16
