@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -270,4 +271,37 @@ with tempfile.NamedTemporaryFile() as f:
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+// TestForcedMemoryOfTheWholeTreeIsLimited: the shares of several processes can be read,
+// also by a root that may not trace others.
+func TestForcedMemoryOfTheWholeTreeIsLimited(t *testing.T) {
+	_, b := forced(t)
+	s := openWith(t, b, sandbox.Shape{})
+	limits := execution.DefaultLimits()
+	limits.Memory = 300 * execution.MiB
+	const shared = "import os, time\nheld = b'x' * (100 << 20)\nfor _ in range(6):\n    if os.fork() == 0:\n        time.sleep(3600)\nprint('ready', flush=True)\ntime.sleep(3600)\n"
+	ended := runUntilReady(t, s, sandbox.Arm{Limits: limits}, shared, func(c *child) { lookOnce(s.watcher, c.watch) })
+	if ended.Cause != sandbox.CauseCancelled {
+		t.Errorf("forks that share memory: %+v", ended)
+	}
+	const own = "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        held = b'x' * (60 << 20)\n        time.sleep(3600)\ntime.sleep(3600)\n"
+	out := drive(t, s, sandboxtest.Program{Code: own, Arm: sandbox.Arm{Limits: limits}})
+	if out.Ended.Cause != sandbox.CauseMemory {
+		t.Errorf("ended %+v", out.Ended)
+	}
+}
+
+// lookOnce measures as the watcher's own goroutine does.
+func lookOnce(w *watcher, x *watch) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if w.as != nil {
+			lookAs(*w.as)
+		}
+		w.look(x)
+	}()
+	<-done
 }

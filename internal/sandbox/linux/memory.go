@@ -4,12 +4,17 @@ package linux
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
@@ -46,8 +51,11 @@ type watcher struct {
 	mu      sync.Mutex
 	watches map[*watch]struct{}
 	running bool
-	quit    chan struct{} // closed by stop
-	idle    sync.WaitGroup
+	// as is the user whose processes are watched, if root is to look at them as that
+	// user does: root in a container may not trace others.
+	as   *identity
+	quit chan struct{} // closed by stop
+	idle sync.WaitGroup
 }
 
 func newWatcher() *watcher {
@@ -88,6 +96,11 @@ func (w *watcher) stop() {
 
 func (w *watcher) run() {
 	defer w.idle.Done()
+	if w.as != nil {
+		// The identity is the thread's, which ends with this goroutine.
+		runtime.LockOSThread()
+		lookAs(*w.as)
+	}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
@@ -103,6 +116,13 @@ func (w *watcher) run() {
 			return
 		}
 	}
+}
+
+// lookAs changes who this thread is for the file system, which is what access to /proc
+// goes by (ptrace(2), PTRACE_MODE_FSCREDS). Where that fails, less can be seen.
+func lookAs(id identity) {
+	_, _ = unix.SetfsgidRetGid(id.gid)
+	_, _ = unix.SetfsuidRetUid(id.uid)
 }
 
 func (w *watcher) finished() bool {
@@ -165,7 +185,12 @@ func (x *watch) measure() (execution.Bytes, int) {
 	}
 	var share execution.Bytes
 	for _, pid := range pids {
-		share += shareOf(pid)
+		of, ok := shareOf(pid)
+		if !ok {
+			// Not for us to see: too much is safer than nothing.
+			return resident, tasks
+		}
+		share += of
 	}
 	return share, tasks
 }
@@ -206,12 +231,14 @@ func statusOf(pid int) (resident execution.Bytes, threads int) {
 	return kilobytes(text, "RssAnon") + kilobytes(text, "RssShmem"), threads
 }
 
-func shareOf(pid int) execution.Bytes {
+// shareOf is what falls to a process of the pages that it shares, nothing if it has
+// ended. It takes the right to trace the process (proc_pid_smaps(5)).
+func shareOf(pid int) (share execution.Bytes, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0
+	if errors.Is(err, fs.ErrPermission) {
+		return 0, false
 	}
-	return kilobytes(text, "Pss_Anon") + kilobytes(text, "Pss_Shmem")
+	return kilobytes(text, "Pss_Anon") + kilobytes(text, "Pss_Shmem"), true
 }
 
 func kilobytes(text []byte, name string) execution.Bytes {

@@ -48,6 +48,9 @@ func newSource(b *Backend, s *server, level execution.Level, shape sandbox.Shape
 		backend: b, server: s, level: level, shape: shape, home: home, outside: out, watcher: newWatcher(),
 		done: make(chan struct{}), children: map[int]*child{},
 	}
+	if home != nil && b.identity.root {
+		src.watcher.as = &b.identity
+	}
 	go src.listen()
 	return src, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -52,6 +53,8 @@ func MaybeShim() {
 
 // shim spoils this process's namespaces and becomes the command.
 func shim(level execution.Level, uid, path string, args []string) error {
+	// Capabilities and their bounding sets belong to threads, and exec keeps those of its own.
+	runtime.LockOSThread()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
@@ -70,6 +73,10 @@ func shim(level execution.Level, uid, path string, args []string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("level %s: %w", level, err)
+	}
+	// Root in a container may not trace other users' processes.
+	if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop a capability: %w", err)
 	}
 	if err := become(uid); err != nil {
 		return fmt.Errorf("become user %s: %w", uid, err)
