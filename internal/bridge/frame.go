@@ -37,8 +37,13 @@ const (
 	// MaxChunk bounds one payload, so that a large frame never holds up
 	// another one and neither end allocates what a header merely announces.
 	MaxChunk = 64 << 10
-	// DefaultMaxFrame bounds one reassembled frame. Tool results reach 20 MB.
+	// DefaultMaxFrame bounds one reassembled frame. The files of a call and the
+	// results of tools are this large.
 	DefaultMaxFrame = 64 << 20
+	// MaxGuestFrame bounds what a host takes from a guest: facts, values and
+	// tracebacks are far smaller, and whatever a program writes instead of them
+	// costs the host no more, in however many sandboxes at once.
+	MaxGuestFrame = 4 << 20
 	// maxOpen bounds unfinished frames: as many calls as may be in flight.
 	maxOpen = 256
 
@@ -77,8 +82,8 @@ type Conn interface {
 // New carries frames over rw. Close closes it.
 func New(rw io.ReadWriteCloser) Conn { return NewLimited(rw, DefaultMaxFrame) }
 
-// NewLimited is [New] with another bound on one reassembled frame, in bytes. The
-// same bound holds for all unfinished frames together.
+// NewLimited is [New] with another bound on a frame that is read, in bytes. The same
+// bound holds for all unfinished frames together.
 func NewLimited(rw io.ReadWriteCloser, maxFrame int) Conn {
 	return &conn{rw: rw, max: maxFrame, open: map[uint32]*partial{}}
 }
@@ -200,8 +205,8 @@ func split(kind Kind, id uint32, data []byte) (Frame, error) {
 }
 
 func (c *conn) WriteFrame(f Frame) error {
-	if len(f.Head)+len(f.Body)+4 > c.max {
-		return fmt.Errorf("bridge: frame of %d bytes is over the limit of %d", len(f.Head)+len(f.Body), c.max)
+	if len(f.Head)+len(f.Body)+4 > DefaultMaxFrame {
+		return fmt.Errorf("bridge: frame of %d bytes is over the limit of %d", len(f.Head)+len(f.Body), DefaultMaxFrame)
 	}
 	data := make([]byte, 4, 4+len(f.Head)+len(f.Body))
 	binary.BigEndian.PutUint32(data, uint32(len(f.Head)))

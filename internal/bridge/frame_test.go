@@ -159,8 +159,8 @@ func TestUnfinishedFramesAreBounded(t *testing.T) {
 
 func TestFrameOverTheLimitIsNotSent(t *testing.T) {
 	var wire buffer
-	conn := bridge.NewLimited(&wire, 100)
-	if err := conn.WriteFrame(sized(101)); err == nil || wire.Len() != 0 {
+	conn := bridge.New(&wire)
+	if err := conn.WriteFrame(sized(bridge.DefaultMaxFrame + 1)); err == nil || wire.Len() != 0 {
 		t.Errorf("error %v, %d bytes sent", err, wire.Len())
 	}
 	if err := conn.WriteFrame(sized(100)); err != nil {

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/gearbox-mcp/gearbox/internal/gear"
@@ -22,6 +23,11 @@ func FindGear(o Options) (gear.Gear, gear.Frozen, error) {
 	dir, err := o.dataDir()
 	if err != nil {
 		return gear.Gear{}, gear.Frozen{}, err
+	}
+	if st, err := os.Stat(dir); err == nil {
+		if err := checkOwner(dir, st); err != nil {
+			return gear.Gear{}, gear.Frozen{}, err
+		}
 	}
 	g, err := openGears(o, dir)
 	if err != nil {

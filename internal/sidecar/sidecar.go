@@ -45,6 +45,9 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err != nil {
 		return nil, err
 	}
+	if err := makeDataDir(dir); err != nil {
+		return nil, err
+	}
 	g, err := openGears(o, dir)
 	if err != nil {
 		return nil, err
@@ -90,7 +93,9 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, 
 }
 
 // Serve answers one MCP client over the transport until it goes away or ctx ends.
+// When ctx ends everything that runs is ended with it, so that no call is waited for.
 func (s *Sidecar) Serve(ctx context.Context, t mcpserver.Transport) error {
+	defer context.AfterFunc(ctx, s.engine.Close)()
 	return s.server.Serve(ctx, t)
 }
 
@@ -128,6 +133,19 @@ type systemClock struct{}
 func (systemClock) Now() time.Time { return time.Now() }
 
 func (systemClock) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+
+// makeDataDir makes the data directory, or checks the one that is there before
+// anything in it is believed.
+func makeDataDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	st, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("look at the data directory: %w", err)
+	}
+	return checkOwner(dir, st)
+}
 
 // makeDir makes a private directory below the data directory.
 func makeDir(dir, name string) (string, error) {

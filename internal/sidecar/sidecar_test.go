@@ -4,11 +4,13 @@ package sidecar_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +44,7 @@ func tryOpen(t *testing.T, o sidecar.Options) (*sidecar.Sidecar, error) {
 	if o.DataDir == "" {
 		o.DataDir = cpythontest.DataDir(t)
 	}
-	s, err := sidecar.Open(t.Context(), o, "test", slog.New(slog.DiscardHandler), nil)
+	s, err := sidecar.Open(t.Context(), o, "test", slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})), nil)
 	if err == nil {
 		t.Cleanup(func() {
 			if err := s.Close(); err != nil {
@@ -233,4 +235,59 @@ func TestManyStartsAtOnceTakeTheirLeases(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestADataDirectoryThatOthersCanWriteIsNotBelieved(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "rules.yaml"), []byte("allow: [import(subprocess)]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryOpen(t, sidecar.Options{DataDir: dir, Python: "/usr/bin/python3"}); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := sidecar.FindGear(sidecar.Options{DataDir: dir}); err == nil {
+		t.Error("its gears were read")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("the owner's part is skipped: only root can give a directory away")
+	}
+	if err := errors.Join(os.Chmod(dir, 0o700), os.Chown(dir, 54321, 54321)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryOpen(t, sidecar.Options{DataDir: dir}); err == nil || !strings.Contains(err.Error(), "belongs to uid 54321") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheEndOfTheServerEndsWhatRuns(t *testing.T) {
+	s := open(t, sidecar.Options{})
+	here, there := mcp.NewInMemoryTransports()
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(ctx, there)
+	}()
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_, _ = client.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute", Arguments: map[string]any{
+			"code": "import time\ntime.sleep(600)", "timeout_seconds": 300, "wait_seconds": 600,
+		}})
+	}()
+	before := descendants(t, os.Getpid())
+	for descendants(t, os.Getpid()) <= before+1 && t.Context().Err() == nil {
+		runtime.Gosched() // until the program runs: a reaper and a cell more
+	}
+	stop()
+	<-served
+	<-answered
+	_ = client.Close()
 }

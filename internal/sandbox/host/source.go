@@ -86,7 +86,7 @@ func (s *source) launch(ctx context.Context, warm bool) (*child, error) {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", s.python.Executable, err), os.RemoveAll(workspace))
 	}
 	ch := &child{cmd: cmd, wires: w, keeperTime: s.keeperTime, workspace: workspace, reaped: make(chan struct{})}
-	ch.conn = bridge.New(w.bridge)
+	ch.conn = bridge.NewLimited(w.bridge, bridge.MaxGuestFrame)
 	s.children[ch] = struct{}{}
 	go func() {
 		ch.reap()

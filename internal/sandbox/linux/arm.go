@@ -119,7 +119,8 @@ func (c *child) watchMemory(l execution.Limits) {
 		return // it ended meanwhile
 	}
 	c.watch = &watch{
-		reaper: reaper, cell: cell, memory: l.Memory, processes: l.Processes,
+		socketRoom: socketRoom(),
+		reaper:     reaper, cell: cell, memory: l.Memory, processes: l.Processes,
 		over: func() { c.Kill(sandbox.CauseMemory) },
 	}
 	if c.group != nil {

@@ -70,7 +70,7 @@ var _ sandbox.Child = (*child)(nil)
 func newChild(s *source, id int, ours streams) *child {
 	return &child{
 		source: s, id: id, streams: ours,
-		bridge:  bridge.New(duplex{closingReader{ours.bridge}}),
+		bridge:  bridge.NewLimited(duplex{closingReader{ours.bridge}}, bridge.MaxGuestFrame),
 		stdout:  closingReader{ours.stdout},
 		stderr:  closingReader{ours.stderr},
 		started: make(chan struct{}), ended: make(chan struct{}),

@@ -27,6 +27,7 @@ const watchInterval = 50 * time.Millisecond
 type watch struct {
 	reaper, cell int
 	memory       execution.Bytes
+	socketRoom   execution.Bytes // what one socket may hold
 	processes    int
 	// place is a directory that holds at most so many bytes and files, where no
 	// file system of its own bounds them; full is called when it holds more.
@@ -170,25 +171,27 @@ func (w *watcher) look(x *watch) {
 // measure sums the memory of the tree and counts its threads. Resident pages are
 // cheap to read but count a page once for every process that shares it, which all
 // forks do; only when their sum is over the limit is the share of each process
-// read, which the kernel has to compute.
+// read, which the kernel has to compute. What sockets may hold is added to either.
 func (x *watch) measure() (execution.Bytes, int) {
 	pids := tree(x.cell, x.reaper)
 	var resident execution.Bytes
-	tasks := 0
+	tasks, tables := 0, 0
 	for _, pid := range pids {
-		r, t := statusOf(pid)
+		r, t, fds := statusOf(pid)
 		resident += r
 		tasks += t
+		tables += fds
 	}
-	if len(pids) < 2 || x.memory <= 0 || resident <= x.memory {
-		return resident, tasks
+	sockets := x.mayHold(pids, tables)
+	if len(pids) < 2 || x.memory <= 0 || resident+sockets <= x.memory {
+		return resident + sockets, tasks
 	}
-	var share execution.Bytes
+	share := sockets
 	for _, pid := range pids {
 		of, ok := shareOf(pid)
 		if !ok {
 			// Not for us to see: too much is safer than nothing.
-			return resident, tasks
+			return resident + sockets, tasks
 		}
 		share += of
 	}
@@ -222,13 +225,14 @@ func childrenOf(pid int) []int {
 	return out
 }
 
-func statusOf(pid int) (resident execution.Bytes, threads int) {
+func statusOf(pid int) (resident execution.Bytes, threads, descriptors int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
+	descriptors, _ = strconv.Atoi(field(text, "FDSize"))
 	threads, _ = strconv.Atoi(field(text, "Threads"))
-	return kilobytes(text, "RssAnon") + kilobytes(text, "RssShmem"), threads
+	return kilobytes(text, "RssAnon") + kilobytes(text, "RssShmem"), threads, descriptors
 }
 
 // shareOf is what falls to a process of the pages that it shares, nothing if it has

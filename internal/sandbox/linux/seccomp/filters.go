@@ -15,6 +15,12 @@ const newest = unix.SYS_RSEQ_SLICE_YIELD
 const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
+// bufferSizes are the options that make the buffers of a socket larger. Sockets here
+// are of the Unix domain, which has no options of these numbers on another level.
+func bufferSizes() []uint32 {
+	return []uint32{unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE}
+}
+
 const (
 	// personalityQuery asks for the personality without changing it. Others
 	// switch address randomisation off (personality(2)).
@@ -61,6 +67,10 @@ func cellConditions() []condition {
 	out := []condition{
 		{number: unix.SYS_CLONE, arg: 0, test: anyBit, values: []uint32{namespaceFlags}, errno: unix.EPERM},
 		{number: unix.SYS_SOCKET, arg: 0, test: differs, values: []uint32{unix.AF_UNIX}, errno: unix.EAFNOSUPPORT},
+		// A buffer stays as large as it is, so that the number of sockets bounds the
+		// kernel's memory in them. The caller is told that all is well: the kernel
+		// too only takes the size as a wish (socket(7)).
+		{number: unix.SYS_SETSOCKOPT, arg: 2, test: equals, values: bufferSizes(), errno: 0},
 		// Both put input into a terminal that the child may have been given
 		// (CVE-2017-5226).
 		{number: unix.SYS_IOCTL, arg: 1, test: equals, values: []uint32{unix.TIOCSTI, unix.TIOCLINUX}, errno: unix.EPERM},
