@@ -14,7 +14,15 @@
 // everything in its namespace, and when the fork server dies the kernel kills all
 // children, so that no path leaves a process behind.
 //
-// It needs Linux 5.14: mount_setattr (5.12), Landlock (5.13), and process limits
+// # Levels
+//
+// Where the kernel refuses a /proc, children have none (level no-proc). Where it
+// refuses user namespaces, the same processes run without any (level no-userns): the
+// reaper is then a keeper that kills the cell's process group, Landlock says what may
+// be read, the filter is tighter, and a child works in a private directory. Below
+// that nothing runs. levels.go decides, bare.go and shelter.go build the last one.
+//
+// Level full needs Linux 5.14: mount_setattr (5.12), Landlock (5.13), and process limits
 // that count within a user namespace (5.14).
 //
 // # Trust
