@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import resource
 import struct
 import threading
 from os import close, read, set_blocking, write
 from typing import Any, NamedTuple
+
+from . import own
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 VERSION = 1
 
@@ -26,8 +31,9 @@ _MORE = 1
 _HEADER = struct.Struct(">BBHII")
 _LENGTH = struct.Struct(">I")
 # Bound when the module is loaded: a program may replace the attributes of os and json, and the result must still go out.
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode = own.encoder.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
+_write_surrogates_out = re.compile("[\ud800-\udfff]").sub
 
 
 class ProtocolError(Exception):
@@ -72,8 +78,8 @@ class Stream:
                 return frame
 
     def write_frame(self, kind: int, frame_id: int, head: dict[str, Any], body: bytes = b"") -> None:
-        """Write one frame whole. Strings in the head must not hold lone surrogates."""
-        encoded = _encode(head).encode()
+        """Write one frame whole."""
+        encoded = _json(head)
         if 4 + len(encoded) + len(body) > self._max:
             raise ValueError(f"frame of {len(encoded) + len(body)} bytes is over the limit of {self._max}")
         data = memoryview(b"".join((_LENGTH.pack(len(encoded)), encoded, body)))
@@ -155,6 +161,19 @@ class Stream:
         view = memoryview(data)
         while view:
             view = view[write(self._write_fd, view) :]
+
+
+def _json(head: dict[str, Any]) -> bytes:
+    """Encode a head. JSON carries no lone surrogate, and every string of a program may hold some: they are written out.
+
+    A reader sees \\udcff as a program's own stderr would show it.
+    """
+    text: str = _encode(head)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        text = _write_surrogates_out(lambda found: f"\\\\u{ord(found[0]):04x}", text)
+        return text.encode()
 
 
 def _split(kind: int, frame_id: int, data: bytearray) -> Frame:

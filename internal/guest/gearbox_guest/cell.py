@@ -13,25 +13,40 @@ import atexit
 import builtins
 import gc
 import io
-import linecache
 import mmap
 import multiprocessing.context
 import sys
 import threading
 import warnings
+from _thread import get_ident
 from collections.abc import Callable
 from types import CodeType, CoroutineType, ModuleType
 from typing import Any
 
-from . import hints, hook, report, values
+from . import hints, hook, own, report, values
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 # The name that holds the last value for the instant between the last statement and its removal.
 _VALUE = "__gearbox_value__"
 _RESERVE = 4 << 20
+_LEAST_DEPTH = 1000  # of calls, which the guest's own code may need; as an interpreter starts with
 _INTERRUPTED = 130  # what a shell says of a program that SIGINT ended
 _NOT_AWAITED = (
     "the last expression is a coroutine that nobody awaited, so nothing of it ran: write await before it"
 )
+
+# Bound when the module is loaded: a program may replace the attributes of modules, or take modules away.
+_modules = sys.modules
+_settrace, _setprofile = sys.settrace, sys.setprofile
+_depth, _set_depth = sys.getrecursionlimit, sys.setrecursionlimit
+_default_hook, _default_thread_hook = sys.__excepthook__, threading.__excepthook__
+_run_exit_handlers = atexit._run_exitfuncs
+_warn_explicit = warnings.warn_explicit
+# What ends the program's objects. The interpreter names warnings that arise at its end so: from no line of a file.
+_FREE = compile("objects.clear()", "sys", "exec")
+_COLLECT = compile("collect(); objects.pop('__main__', None); collect()", "sys", "exec")
+_collect_garbage = gc.collect
 
 
 class Program:
@@ -74,7 +89,10 @@ def attempt(
     except BaseException as exc:  # noqa: BLE001 - whatever the program let pass is its answer
         reserve.close()
         return _failed(exc, around, watch)
-    return _returned(namespace.pop(_VALUE, None))
+    held = [namespace.pop(_VALUE, None)]
+    returned = _returned(held[0])
+    _from_no_line(_FREE, held)
+    return returned
 
 
 def open_streams() -> None:
@@ -145,7 +163,9 @@ def _main_module(variables: dict[str, Any]) -> dict[str, Any]:
 
 def _cache_source(source: str) -> None:
     """Let tracebacks, warnings and inspect find the source; an entry without a time is never checked against a file."""
-    linecache.cache[report.FILENAME] = (len(source), None, source.splitlines(keepends=True), report.FILENAME)
+    # Only line feeds divide lines, as for the compiler; splitlines would divide them at U+2028 too.
+    lines = io.StringIO(source if source.endswith("\n") else source + "\n").readlines()
+    own.linecache.cache[report.FILENAME] = (len(source), None, lines, report.FILENAME)
 
 
 def _show_warnings(caught: list[warnings.WarningMessage]) -> None:
@@ -155,11 +175,17 @@ def _show_warnings(caught: list[warnings.WarningMessage]) -> None:
 
 
 def _evaluate(code: CodeType, namespace: dict[str, Any]) -> None:
-    pending = eval(code, namespace)
-    if pending is not None:
-        import asyncio  # only for a program that awaits at its top level
+    try:
+        pending = eval(code, namespace)
+        if pending is not None:
+            import asyncio  # only for a program that awaits at its top level
 
-        asyncio.run(pending)
+            asyncio.run(pending)
+    finally:
+        # A program that watches its own lines, or allows itself few calls, does not mean the guest's.
+        _settrace(None)
+        _setprofile(None)
+        _set_depth(max(_depth(), _LEAST_DEPTH))
 
 
 def _returned(value: object) -> dict[str, Any]:
@@ -169,7 +195,7 @@ def _returned(value: object) -> dict[str, Any]:
         head["value_type"] = converted.type_name
     if converted.warning:
         head["warnings"] = [converted.warning]
-    elif converted.value is not None:
+    if converted.value is not None:
         head["value"] = converted.value
     if type(value) is CoroutineType:
         _quietly(value.close)  # or the interpreter would warn too, in words that name no line
@@ -210,8 +236,8 @@ def _failed(exc: BaseException, around: hints.Surroundings, watch: hook.Watch | 
 
 
 def _call_excepthook(exc: BaseException, workspace: str, last_line: str) -> None:
-    show = sys.excepthook
-    if show is sys.__excepthook__:
+    show = getattr(sys, "excepthook", _default_hook)
+    if show is _default_hook:
         _write_error(report.text(exc, workspace) + last_line)
         return
     try:
@@ -228,6 +254,7 @@ def _call_excepthook(exc: BaseException, workspace: str, last_line: str) -> None
 
 
 def _write_error(text: str) -> None:
+    """Write to sys.stderr, which the program may have replaced, closed, deleted or set to None."""
     _quietly(lambda: sys.stderr.write(text))
 
 
@@ -237,9 +264,9 @@ def _report_threads(around: hints.Surroundings, watch: hook.Watch | None) -> Non
     def show(args: threading.ExceptHookArgs) -> None:
         exc = args.exc_value
         if exc is None or isinstance(exc, SystemExit):
-            threading.__excepthook__(args)
+            _default_thread_hook(args)
             return
-        name = args.thread.name if args.thread is not None else threading.get_ident()
+        name = args.thread.name if args.thread is not None else get_ident()
         hint = hints.hint(exc, around, watch)
         last_line = f"hint: {hint}\n" if hint else ""
         _write_error(f"Exception in thread {name}:\n{report.text(exc, around.workspace)}{last_line}")
@@ -249,7 +276,8 @@ def _report_threads(around: hints.Surroundings, watch: hook.Watch | None) -> Non
 
 def _wind_down(workspace: str) -> None:
     """Do what Py_FinalizeEx does before it takes the interpreter apart: the process is killed instead of ending."""
-    for step in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
+    # The interpreter, too, asks the module at its end.
+    for step in (lambda: threading._shutdown(), _run_exit_handlers):  # type: ignore[attr-defined]
         try:
             step()
         except BaseException as exc:  # noqa: BLE001
@@ -268,27 +296,43 @@ def _collect() -> None:
     order the second, which finds it free, may close the descriptor before the text above it is written. The
     interpreter collects at the same two moments.
     """
-    gc.collect()
-    sys.modules.pop("__main__", None)
-    gc.collect()
+    _from_no_line(_COLLECT, _modules)
+
+
+def _from_no_line(code: CodeType, objects: object) -> None:
+    """Let objects go such that no warning of it names a line of the guest."""
+    names = {"__name__": "sys", "__builtins__": own.BUILTINS, "collect": _collect_garbage, "objects": objects}
+    of_coroutine = getattr(warnings, "_warn_unawaited_coroutine", None)
+    setattr(warnings, "_warn_unawaited_coroutine", _warn_by_definition)  # noqa: B010 - not in its type
+    try:
+        eval(code, names)
+    finally:
+        setattr(warnings, "_warn_unawaited_coroutine", of_coroutine)  # noqa: B010
+
+
+def _warn_by_definition(coroutine: CoroutineType[Any, Any, Any]) -> None:
+    """Warn of a coroutine that was never awaited: where it was made, if that is known, or else where its function is."""
+    code, origin = coroutine.cr_code, coroutine.cr_origin
+    filename, line = origin[0][:2] if origin else (code.co_filename, code.co_firstlineno)
+    text = f"coroutine '{coroutine.__qualname__}' was never awaited"
+    _warn_explicit(text, RuntimeWarning, filename, line)
 
 
 def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        _quietly(getattr(stream, "flush", None))
+    for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
+        _quietly(lambda: getattr(sys, name).flush())  # noqa: B023 - called at once
 
 
 def _flush_c_streams() -> None:
     """Flush what C code printed, which exit() would do. Without ctypes there is hardly such code, and no way."""
-    ctypes = sys.modules.get("ctypes")
+    ctypes = _modules.get("ctypes")
     if ctypes is not None:
         _quietly(lambda: ctypes.CDLL(None).fflush(None))
 
 
-def _quietly(act: Callable[[], Any] | None) -> None:
+def _quietly(act: Callable[[], Any]) -> None:
     """Do something with objects that the program may have closed or replaced; nobody is left to hear of a failure."""
     try:
-        if act is not None:
-            act()
+        act()
     except BaseException:  # noqa: BLE001
         return

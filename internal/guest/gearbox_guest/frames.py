@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import sys
-import traceback
+import traceback as shared_traceback
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
+
+from . import own
+from .own import path, traceback
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 FILENAME = "<cell>"
 MAX_FRAMES = 20
 
 _MAX_LINKED = 1000
-_GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_GUEST = path.join(path.dirname(path.abspath(__file__)), "")
 
 
 def is_guest(filename: str) -> bool:
@@ -33,7 +37,7 @@ def is_own(filename: str, workspace: str) -> bool:
         return True
     if not filename.startswith(("/", "<")):
         return True  # a file that the program compiled by its relative name; libraries are found by absolute ones
-    return workspace != "" and filename.startswith(os.path.join(workspace, ""))
+    return workspace != "" and filename.startswith(path.join(workspace, ""))
 
 
 def shorten(report: traceback.TracebackException, workspace: str) -> None:
@@ -60,7 +64,7 @@ def hide_guest() -> None:
 
     They still take each frame from the interpreter; whoever walks the frames by hand sees the guest below.
     """
-    extract_stack, outer_frames = traceback.extract_stack, inspect.getouterframes
+    extract_stack, outer_frames = shared_traceback.extract_stack, inspect.getouterframes
 
     @functools.wraps(extract_stack)
     def extract(f: FrameType | None = None, limit: int | None = None) -> traceback.StackSummary:
@@ -73,7 +77,7 @@ def hide_guest() -> None:
         stack = outer_frames(frame, context)
         return stack[: _above_guest([info.filename for info in stack])]
 
-    traceback.extract_stack, inspect.getouterframes = extract, outer
+    shared_traceback.extract_stack, inspect.getouterframes = extract, outer
 
 
 def _above_guest(filenames: list[str]) -> int:
@@ -122,12 +126,10 @@ def _library_name(filename: str) -> str:
     """Name a library's file as one imports it, without the folders of the installation."""
     if filename.startswith("<frozen "):
         return filename[len("<frozen ") : -1]
-    homes = [
-        p for p in sys.path if type(p) is str and len(p) > 1 and filename.startswith(os.path.join(p, ""))
-    ]
+    homes = [p for p in sys.path if type(p) is str and len(p) > 1 and filename.startswith(path.join(p, ""))]
     if homes:
-        return os.path.relpath(filename, max(homes, key=len))
-    return os.path.basename(filename)
+        return path.relpath(filename, max(homes, key=len))
+    return path.basename(filename)
 
 
 def _bounded(formatted: list[str]) -> list[str]:

@@ -11,7 +11,9 @@ import os
 import re
 from typing import NamedTuple
 
-from . import hints_files, hints_modules, hook, values
+from . import hints_files, hints_modules, hook, own, values
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 MAX_LENGTH = 2000
 _MAX_LINKED = 100

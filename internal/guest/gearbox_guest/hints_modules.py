@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
+from . import own
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
+
 # Modules whose package on the Python Package Index has another name.
 _PACKAGES = {
     "absl": "absl-py", "airflow": "apache-airflow", "allauth": "django-allauth",

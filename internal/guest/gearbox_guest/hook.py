@@ -16,6 +16,10 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from . import own
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
+
 MAX_DENIED = 32
 MAX_LENGTH = 300
 _MAX_ATTEMPTS = 64

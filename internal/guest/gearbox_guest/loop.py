@@ -5,6 +5,7 @@ One process serves one program: hello, analyse, arm, run, result, and then it wa
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import ast
 import os
 import platform
@@ -15,7 +16,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import analyser, bridge, cell, frames, hints, report, shell, values
+from . import analyser, bridge, cell, frames, hints, own, report, shell, values
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 PROTOCOL = 1
 ANALYSIS_SECONDS = 0.25
@@ -23,6 +26,7 @@ ABILITIES = ("analyse", "arm", "run")
 
 # Bound when the module is loaded: a program may replace the attributes of os.
 _getpid, _exit = os.getpid, os._exit
+_mask, _BLOCK = _signal.pthread_sigmask, int(signal.SIG_BLOCK)  # the module signal wraps it in Python
 _SIGNALS = signal.valid_signals()
 
 Narrow = Callable[[dict[str, Any]], None]
@@ -132,7 +136,7 @@ class _Guest:
                 self._put_in_force(frame)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
             error = f"{type(exc).__name__}: {exc}"
-        self._stream.write_frame(bridge.ARM, frame.id, {"error": _printable(error)})
+        self._stream.write_frame(bridge.ARM, frame.id, {"error": error})
 
     def _put_in_force(self, frame: bridge.Frame) -> None:
         """Files come first: a limit that is in force might refuse them."""
@@ -157,7 +161,7 @@ class _Guest:
             # A copy that the program forked and that fell off its end: it exits as any process would.
             _exit(head["exit_code"])
         # From here on no handler of the program may interfere; threads of it still may.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        _mask(_BLOCK, _SIGNALS)
         try:
             self._stream.write_frame(bridge.RESULT, frame.id, head)
         except OSError:
@@ -267,7 +271,3 @@ def _broken(exc: BaseException) -> dict[str, Any]:
     message = f"the program broke the interpreter it ran in: {values.short_name(type(exc))}"
     described = {"class": "SystemError", "message": message, "text": f"SystemError: {message}\n"}
     return {"outcome": "exception", "exit_code": 1, "exception": described}
-
-
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()

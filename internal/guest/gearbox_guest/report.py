@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from . import frames, values
+from . import frames, own, values
+from .own import traceback
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 FILENAME = frames.FILENAME
 
@@ -33,9 +35,9 @@ def cut(exc: BaseException) -> None:
 def describe(exc: BaseException, workspace: str = "") -> dict[str, Any]:
     """Build the bridge's Exception head from an exception that was cut."""
     head: dict[str, Any] = {
-        "class": values.clean(values.short_name(type(exc))),
-        "message": _shorten(values.clean(_message(exc)), MAX_MESSAGE),
-        "text": _shorten(values.clean(text(exc, workspace)), MAX_TEXT),
+        "class": values.short_name(type(exc)),
+        "message": _shorten(_message(exc), MAX_MESSAGE),
+        "text": _shorten(text(exc, workspace), MAX_TEXT),
     }
     _add_place(head, exc, workspace)
     if isinstance(exc, OSError) and type(exc.errno) is int and 0 < exc.errno < 1 << 16:
@@ -67,14 +69,30 @@ def _guarded(make: Callable[[], str], exc: BaseException) -> str:
     try:
         return make()
     except BaseException:  # noqa: BLE001
-        return f"{values.short_name(type(exc))}\n"
+        name, message = values.short_name(type(exc)), _message(exc)
+        head = "Traceback (most recent call last):\n" if exc.__traceback__ else ""
+        last = f"{name}: {message}\n" if message else f"{name}\n"
+        return "".join((head, *(entry for entry, _ in _plain_entries(exc)), last))
+
+
+def _plain_entries(exc: BaseException) -> list[tuple[str, int]]:
+    """The cell's frames and their lines, when the program leaves nothing that could format them better."""
+    found: list[tuple[str, int]] = []
+    tb = exc.__traceback__
+    while tb is not None and len(found) < frames.MAX_FRAMES:
+        code = tb.tb_frame.f_code
+        if code.co_filename == FILENAME:
+            entry = f'  File "{FILENAME}", line {tb.tb_lineno}, in {code.co_name}\n'
+            found.append((entry, tb.tb_lineno))
+        tb = tb.tb_next
+    return found
 
 
 def _message(exc: BaseException) -> str:
     try:
         if isinstance(exc, SyntaxError):
-            return str(exc.msg)
-        return str(exc)
+            return str.__str__(str(exc.msg))
+        return str.__str__(str(exc))
     except BaseException:  # noqa: BLE001 - the program's __str__ may raise anything
         return "<exception str() failed>"
 
@@ -107,11 +125,15 @@ def _add_place(head: dict[str, Any], exc: BaseException, workspace: str) -> None
         return
     try:
         walked = _inspect(exc).stack
-        own = traceback.StackSummary.from_list([f for f in walked if frames.is_own(f.filename, workspace)])
-        head["traceback"] = [values.clean(entry) for entry in frames.entries(own)]
+        written = traceback.StackSummary.from_list(
+            [f for f in walked if frames.is_own(f.filename, workspace)]
+        )
+        head["traceback"] = frames.entries(written)
+        lines = [f.lineno for f in written if f.filename == FILENAME]
     except BaseException:  # noqa: BLE001 - as in _guarded
-        return
-    lines = [f.lineno for f in own if f.filename == FILENAME]
+        plain = _plain_entries(exc)
+        head["traceback"] = [entry for entry, _ in plain]
+        lines = [line for _, line in plain]
     if lines:
         _set_positive(head, "line", lines[-1])
 

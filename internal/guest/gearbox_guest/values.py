@@ -6,10 +6,13 @@ The objects are the program's own, so only the built-in types' own methods are c
 
 from __future__ import annotations
 
-import itertools
-import json
-import math
+from itertools import islice
+from math import isfinite
 from typing import Any, NamedTuple
+
+from . import own
+
+__builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 MAX_INT = 2**53
 MAX_DEPTH = 20
@@ -17,12 +20,16 @@ MAX_JSON = 256 << 10
 MAX_REPR = 8 << 10
 
 _ELLIPSIS = "…"
+_PART = "print or return the part that you need"
+_CUT = f"the value is too long for an answer: shown is the beginning of its repr; {_PART}"
+_BIG = f"the value is too long to be shown as JSON: shown is its repr; {_PART}"
+_REPLACED = "the value holds lone surrogates, which are no text: U+FFFD stands in their place"
 # Bound when the module is loaded, as in the bridge: a program may replace json's attributes.
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode = own.encoder.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 class Converted(NamedTuple):
-    """What goes into the result: value is JSON-ready, or None when there is none; warning says why not."""
+    """What goes into the result: value is JSON-ready, or None when there is none; warning says what was lost."""
 
     value: Any
     type_name: str
@@ -33,17 +40,25 @@ class _NotJSON(Exception):
     """The value does not fit the JSON rules; its repr is used."""
 
 
+class _TooLong(_NotJSON):
+    """The value would fit, but for its length."""
+
+
 def convert(value: object) -> Converted:
     """Convert the value of the last expression. Code of the program may run, in repr; its errors do not pass."""
     if value is None:
         return Converted(None, "", "")
     name = type_name(type(value))
+    walk, big = _Walk(), ""
     try:
-        return Converted(_bounded(_Walk().convert(value, 0)), name, "")
+        return Converted(_bounded(walk.convert(value, 0)), name, _REPLACED if walk.replaced else "")
+    except _TooLong:
+        big = _BIG
     except (_NotJSON, RuntimeError, MemoryError):
         pass  # RuntimeError: another thread changed the dict meanwhile
     try:
-        return Converted(_cut(clean(_brief_repr(value))), name, "")
+        shown, lost = _fit(_brief_repr(value))
+        return Converted(shown, name, lost or big)
     except BaseException as exc:  # noqa: BLE001 - the program's repr may raise anything, SystemExit too
         return Converted(None, name, f"the value has no repr: {type_name(type(exc))}")
 
@@ -74,11 +89,26 @@ def clean(text: str) -> str:
     return text
 
 
+def _fit(text: str) -> tuple[str, str]:
+    """Make a repr fit to be shown, and say what of it is not."""
+    cleaned = clean(text)
+    data = cleaned.encode()
+    if len(data) > MAX_REPR:
+        kept = data[: MAX_REPR - len(_ELLIPSIS.encode())].decode("utf-8", "ignore")
+        return kept + _ELLIPSIS, _CUT
+    return cleaned, _REPLACED if _is_poorer(text, cleaned) else ""
+
+
+def _is_poorer(text: str, cleaned: str) -> bool:
+    return cleaned.count("\ufffd") > text.count("\ufffd")
+
+
 class _Walk:
     """One conversion, with what is left of the size that the JSON may have."""
 
     def __init__(self) -> None:
         self._room = MAX_JSON
+        self.replaced = False  # whether a string lost characters
 
     def convert(self, value: Any, depth: int) -> Any:
         cls = type(value)
@@ -100,11 +130,13 @@ class _Walk:
     def _spend(self, size: int) -> None:
         self._room -= size
         if self._room < 0:
-            raise _NotJSON
+            raise _TooLong
 
     def _string(self, value: str) -> str:
         self._spend(str.__len__(value))
-        text = clean(str.__str__(value))
+        original = str.__str__(value)
+        text = clean(original)
+        self.replaced = self.replaced or _is_poorer(original, text)
         self._spend(len(text.encode()) - str.__len__(value))
         return text
 
@@ -117,7 +149,7 @@ class _Walk:
 def _bounded(value: Any) -> Any:
     """Numbers and escapes take more room in JSON than the walk counts."""
     if len(_encode(value).encode()) > MAX_JSON:
-        raise _NotJSON
+        raise _TooLong
     return value
 
 
@@ -130,7 +162,7 @@ def _integer(value: int) -> int:
 
 def _number(value: float) -> float:
     number = float.__float__(value)
-    if not math.isfinite(number):
+    if not isfinite(number):
         raise _NotJSON
     return number
 
@@ -141,21 +173,14 @@ def _brief_repr(value: Any) -> str:
     if cls in (str, bytes, bytearray, list, tuple) and len(value) > MAX_REPR:
         return _open_end(repr(value[:MAX_REPR]))
     if cls in (set, frozenset) and len(value) > MAX_REPR:
-        return _open_end(repr(cls(itertools.islice(value, MAX_REPR))))
+        return _open_end(repr(cls(islice(value, MAX_REPR))))
     if cls is dict and len(value) > MAX_REPR:
-        return _open_end(repr(dict(itertools.islice(value.items(), MAX_REPR))))
+        return _open_end(repr(dict(islice(value.items(), MAX_REPR))))
     return _text(repr(value))
 
 
 def _open_end(text: str) -> str:
     return text + _ELLIPSIS
-
-
-def _cut(text: str) -> str:
-    data = text.encode()
-    if len(data) <= MAX_REPR:
-        return text
-    return data[: MAX_REPR - len(_ELLIPSIS.encode())].decode("utf-8", "ignore") + _ELLIPSIS
 
 
 def _text(value: str) -> str:

@@ -75,6 +75,7 @@ _PROGRAMS = (_SHORT, _MIXED, _FAILING)
 def run(rounds: int) -> None:
     """Run every program that often, and leave no module, stream, source or variable of theirs behind."""
     kept = (sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules.get("__main__"), dict(linecache.cache))
+    _load_readline()
     try:
         for _ in range(rounds):
             for source in _PROGRAMS:
@@ -86,6 +87,23 @@ def run(rounds: int) -> None:
             sys.modules["__main__"] = kept[4]
         linecache.cache.clear()
         linecache.cache.update(kept[5])
+
+
+def _load_readline() -> None:
+    """Load the module that debuggers and consoles load, and keep to itself what it says at that.
+
+    It looks for a description of the terminal, which a sandbox lacks as it lacks the terminal, and writes of it to
+    descriptor 2, once.
+    """
+    said, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 - children find it loaded
+    finally:
+        os.dup2(said, 2)
+        os.close(said)
+        os.close(nowhere)
 
 
 def _run_once(source: str) -> None:

@@ -36,6 +36,18 @@ def payload(head: bytes, body: bytes = b"") -> bytes:
     return struct.pack(">I", len(head)) + head + body
 
 
+class TestHeads(unittest.TestCase):
+    def test_what_json_cannot_carry_is_written_out(self) -> None:
+        wire = Wire()
+        self.addCleanup(wire.close)
+        text = "a\udcffb\\\ud83d€\n\\udcff"
+        wire.stream.write_frame(bridge.RESULT, 1, {"text": text, "\ud800": [text]})
+        shown = "a\\udcffb\\\\ud83d€\n\\udcff"
+        frame = wire.stream.read_frame()
+        assert frame is not None
+        self.assertEqual(frame.head, {"text": shown, "\\ud800": [shown]})
+
+
 class TestStream(unittest.TestCase):
     def wire(self, *chunks: bytes, max_frame: int = bridge.MAX_FRAME) -> Wire:
         wire = Wire(*chunks, max_frame=max_frame)

@@ -33,6 +33,14 @@ class Wordy:
         return "é" * 100_000
 
 
+class Named:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 class Liar:
     __class__ = int  # type: ignore[assignment]
 
@@ -48,9 +56,10 @@ def nested(depth: int) -> Any:
 
 
 class TestConvert(unittest.TestCase):
-    def check(self, value: object, expected: object, type_name: str) -> None:
+    def check(self, value: object, expected: object, type_name: str, warning: str = "") -> None:
         converted = values.convert(value)
-        self.assertEqual((converted.value, converted.type_name, converted.warning), (expected, type_name, ""))
+        self.assertEqual(converted[:2], (expected, type_name))
+        (self.assertIn if warning else self.assertEqual)(warning, converted.warning)
         self.assertIs(type(converted.value), type(expected))
         json.dumps(converted.value, allow_nan=False, ensure_ascii=False).encode()
 
@@ -106,7 +115,8 @@ class TestConvert(unittest.TestCase):
             [10**15] * 60_000,
             {"k": "é" * 200_000},
         ):
-            text = values.convert(big).value
+            text, _, warning = values.convert(big)
+            self.assertIn("too long", warning)
             self.assertTrue(text.endswith("…"), text[-20:])
             self.assertLessEqual(len(text.encode()), values.MAX_REPR)
 
@@ -118,12 +128,14 @@ class TestConvert(unittest.TestCase):
             dict.fromkeys(range(10**6)),
             b"x" * 10**7,
         ):
-            text = values.convert(big).value
+            text, _, warning = values.convert(big)
+            self.assertIn("too long", warning)
             self.assertTrue(text.endswith("…"))
             self.assertLessEqual(len(text.encode()), values.MAX_REPR)
 
     def test_a_long_repr_is_cut_at_a_character(self) -> None:
-        text = values.convert(Wordy()).value
+        text, _, warning = values.convert(Wordy())
+        self.assertIn("too long", warning)
         self.assertEqual(set(text), {"é", "…"})
         self.assertLessEqual(len(text.encode()), values.MAX_REPR)
 
@@ -135,8 +147,11 @@ class TestConvert(unittest.TestCase):
         self.assertIn("ValueError", values.convert(10**5000).warning)
 
     def test_lone_surrogates_are_replaced_and_pairs_joined(self) -> None:
-        self.check("a\ud800b", "a\ufffdb", "str")
-        self.check(["\ud83d\ude00", {"\udcff": 1}], ["\U0001f600", {"\ufffd": 1}], "list")
+        lost = "lone surrogates"
+        self.check("a\ud800b", "a\ufffdb", "str", lost)
+        self.check(["\ud83d\ude00", {"\udcff": 1}], ["\U0001f600", {"\ufffd": 1}], "list", lost)
+        self.check("\ud83d\ude00\ufffd", "\U0001f600\ufffd", "str")
+        self.check(Named("\ud800"), "\ufffd", "test_values.Named", lost)
 
     def test_classes_are_named_as_readers_know_them(self) -> None:
         self.assertEqual(values.type_name(dict), "dict")
