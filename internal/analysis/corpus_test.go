@@ -110,7 +110,7 @@ func (p program) permissions(t *testing.T) []policy.Permission {
 	if p.facts.Failure != nil {
 		t.Fatalf("%s does not parse: %s", p.name, p.facts.Failure.Text)
 	}
-	found, err := analysis.Permissions(p.facts, nil)
+	found, err := analysis.Permissions(p.facts, analysis.Workspace, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", p.name, err)
 	}

@@ -30,12 +30,13 @@ var ErrFacts = errors.New("analysis: malformed facts")
 // the source first calls for it, in the order of the source. The error wraps
 // [ErrFacts]; nothing may run on facts that are malformed.
 //
-// Paths are made absolute from [Workspace] and clean; a leading ~ stays, since
-// whose home it means is not known here. A path outside the sandbox that is only
+// Paths are made absolute from [Workspace] and clean. A leading ~ is home, which
+// in a sandbox is [Workspace] too; it stays where home is empty, since then whose
+// home it means is not known. A path outside the sandbox that is only
 // read and does not exist on the host needs no permission, because there is
 // nothing to grant: exists tells. It shows the asker what exists, so it is for
 // gears that would put the question to a human; nil takes every path to exist.
-func Permissions(head bridge.FactsHead, exists func(path string) bool) ([]policy.Permission, error) {
+func Permissions(head bridge.FactsHead, home string, exists func(path string) bool) ([]policy.Permission, error) {
 	if len(head.Facts) > maxFacts {
 		return nil, fmt.Errorf("%w: %d of them", ErrFacts, len(head.Facts))
 	}
@@ -45,7 +46,7 @@ func Permissions(head bridge.FactsHead, exists func(path string) bool) ([]policy
 	}
 	first := map[target]policy.Permission{}
 	for i, f := range head.Facts {
-		p, err := permission(f)
+		p, err := permission(f, home)
 		if err != nil {
 			return nil, fmt.Errorf("%w: fact %d: %w", ErrFacts, i, err)
 		}
@@ -64,7 +65,7 @@ func Permissions(head bridge.FactsHead, exists func(path string) bool) ([]policy
 	return out, nil
 }
 
-func permission(f bridge.Fact) (policy.Permission, error) {
+func permission(f bridge.Fact, home string) (policy.Permission, error) {
 	p := policy.Permission{Kind: policy.Kind(f.Kind), Target: f.Target, Via: f.Via, Line: f.Line, Column: f.Column}
 	switch {
 	case !slices.Contains(predicted(), p.Kind):
@@ -79,7 +80,7 @@ func permission(f bridge.Fact) (policy.Permission, error) {
 		return p, fmt.Errorf("place %d:%d", f.Line, f.Column)
 	}
 	if p.Kind == policy.Read || p.Kind == policy.Write {
-		p.Target = absolute(f.Target)
+		p.Target = absolute(f.Target, home)
 	}
 	return p, nil
 }
@@ -91,9 +92,12 @@ func predicted() []policy.Kind {
 	}
 }
 
-func absolute(target string) string {
+func absolute(target, home string) string {
+	inHome := target == "~" || strings.HasPrefix(target, "~/")
 	switch {
-	case target == "~" || strings.HasPrefix(target, "~/"):
+	case inHome && home != "":
+		return path.Join(home, target[1:])
+	case inHome:
 		if clean := path.Clean(target); clean[0] == '~' {
 			return clean
 		}

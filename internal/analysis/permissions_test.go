@@ -14,7 +14,7 @@ import (
 
 func permissions(t *testing.T, exists func(string) bool, facts ...bridge.Fact) []string {
 	t.Helper()
-	found, err := analysis.Permissions(bridge.FactsHead{Facts: facts}, exists)
+	found, err := analysis.Permissions(bridge.FactsHead{Facts: facts}, "", exists)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +39,22 @@ func TestPathsAreAbsoluteAndClean(t *testing.T) {
 		got := permissions(t, nil, bridge.Fact{Kind: "read", Target: path, Line: 1, Column: 1})
 		if !slices.Equal(got, []string{"read(" + want + ")"}) {
 			t.Errorf("%s: got %v, want %s", path, got, want)
+		}
+	}
+}
+
+func TestTheHomeOfASandboxIsItsWorkspace(t *testing.T) {
+	for target, want := range map[string]string{
+		"~":              "/workspace",
+		"~/.config/x":    "/workspace/.config/x",
+		"~/../etc/x":     "/etc/x",
+		"~root/.ssh/key": "/workspace/~root/.ssh/key",
+	} {
+		found, err := analysis.Permissions(bridge.FactsHead{Facts: []bridge.Fact{
+			{Kind: "write", Target: target, Line: 1}, {Kind: "write", Target: want, Line: 2},
+		}}, analysis.Workspace, nil)
+		if err != nil || len(found) != 1 || found[0].Target != want || found[0].Line != 1 {
+			t.Errorf("%s: got %v, %v; want %s", target, found, err, want)
 		}
 	}
 }
@@ -78,7 +94,7 @@ func TestEachTargetIsNamedOnceWhereItIsFirst(t *testing.T) {
 		{Kind: "import", Target: "os", Line: 2, Column: 1},
 		{Kind: "read", Target: "a", Line: 3, Column: 1},
 		{Kind: "read", Target: "./a", Line: 1, Column: 1},
-	}}, nil)
+	}}, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +124,7 @@ func TestMalformedFactsPermitNothing(t *testing.T) {
 		"huge column":   {{Kind: "run", Target: "x", Column: 1 << 40}},
 		"too many":      many,
 	} {
-		found, err := analysis.Permissions(bridge.FactsHead{Facts: facts}, nil)
+		found, err := analysis.Permissions(bridge.FactsHead{Facts: facts}, "", nil)
 		if !errors.Is(err, analysis.ErrFacts) || found != nil {
 			t.Errorf("%s: got %v, %v", name, found, err)
 		}
@@ -125,14 +141,14 @@ func FuzzPermissionsAreWellFormed(f *testing.F) {
 		if json.Unmarshal(data, &head) != nil {
 			return
 		}
-		found, err := analysis.Permissions(head, nil)
+		found, err := analysis.Permissions(head, "", nil)
 		if err != nil {
 			if found != nil {
 				t.Fatal("permissions beside an error")
 			}
 			return
 		}
-		again, err := analysis.Permissions(facts(found), nil)
+		again, err := analysis.Permissions(facts(found), "", nil)
 		if err != nil || !slices.Equal(found, again) {
 			t.Fatalf("not stable: %v, then %v (%v)", found, again, err)
 		}

@@ -145,7 +145,11 @@ func analyse(conn bridge.Conn, r execution.Request) (bridge.FactsHead, error) {
 // permissions are what the facts ask for. A variable that came with the call, which
 // in bash is one of the environment, is nobody's to grant.
 func (e *Engine) permissions(op *operation, facts bridge.FactsHead) ([]policy.Permission, error) {
-	perms, err := analysis.Permissions(facts, e.existsFor(op))
+	home := "" // the operator's, or whoever's
+	if op.place.Isolation != execution.LevelNone {
+		home = analysis.Workspace
+	}
+	perms, err := analysis.Permissions(facts, home, e.existsFor(op))
 	return slices.DeleteFunc(perms, func(p policy.Permission) bool {
 		_, given := op.request.Variables[p.Target]
 		return given && p.Kind == policy.Env && op.request.Language == execution.Bash

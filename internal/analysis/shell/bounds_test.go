@@ -98,7 +98,7 @@ func TestHostileSourcesStayWithinTheBounds(t *testing.T) {
 			if len(head.Facts) > 2001 {
 				t.Errorf("%d facts", len(head.Facts))
 			}
-			if _, err := analysis.Permissions(head, nil); err != nil {
+			if _, err := analysis.Permissions(head, "", nil); err != nil {
 				t.Errorf("the facts are malformed: %v", err)
 			}
 		})
@@ -168,7 +168,7 @@ func FuzzAnalyse(f *testing.F) {
 		if len(head.Facts) > 2001 {
 			t.Fatalf("%d facts", len(head.Facts))
 		}
-		if _, err := analysis.Permissions(head, nil); err != nil {
+		if _, err := analysis.Permissions(head, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		if slices.ContainsFunc(head.Facts, func(f bridge.Fact) bool { return f.Via == "analyser" }) {

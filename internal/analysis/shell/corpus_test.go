@@ -39,7 +39,7 @@ func permissions(t *testing.T, name, source string) []policy.Permission {
 	if head.Failure != nil {
 		t.Fatalf("%s does not parse: %s", name, head.Failure.Text)
 	}
-	found, err := analysis.Permissions(head, nil)
+	found, err := analysis.Permissions(head, analysis.Workspace, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -1,3 +1,3 @@
 # Trick: everything is deleted.
-# Refused: write(~)
+# Contained: ~ is the workspace of the run, and the operator's home is not in the sandbox.
 \rm -rf ~
