@@ -1,6 +1,6 @@
 # Every target is one line and says in its comment what it is for.
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fuzz bench full cross docs escape clean
+.PHONY: help build run test race lint fuzz bench full cross docs coverage escape clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -24,6 +24,8 @@ cross: ## build and vet for the platforms that this machine is not
 	./scripts/cross.sh
 docs: ## write the generated documents anew
 	go test ./internal/archtest ./internal/cli ./internal/gear -update && go run -C tools ./notices
+coverage: ## how much of the trusted base its tests reach
+	./scripts/coverage.sh
 escape: ## only the attacks on the sandbox, each by name
 	go test -count=1 -v ./test/escape/...
 clean: ## remove what was built, keep what was downloaded

@@ -24,11 +24,14 @@ const runsAtOnce = 16
 // manyRuns is a sample; GEARBOX_RUNS sets another number.
 func manyRuns(t *testing.T) int {
 	n, err := strconv.Atoi(os.Getenv("GEARBOX_RUNS"))
-	if err != nil {
-		n = 1000
-	}
-	if testing.Short() {
+	switch {
+	case err == nil:
+	case os.Getenv("GEARBOX_TEST_LONG") != "":
+		n = 10_000
+	case testing.Short():
 		n = 100
+	default:
+		n = 1000
 	}
 	t.Logf("%d runs at concurrency %d; GEARBOX_RUNS sets another number", n, runsAtOnce)
 	return n
