@@ -1,4 +1,4 @@
-"""Analyse programs for the tests: a JSON list of sources comes in, a JSON list of facts goes out.
+"""Analyse programs for the tests: each line is a JSON list of sources, answered by a line with the list of facts.
 
 The first argument is the folder that holds the guest's package, the second a
 bound on memory in bytes.
@@ -16,4 +16,5 @@ from gearbox_guest.analyser import analyse
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 warnings.simplefilter("ignore")
-json.dump([analyse(source)[1] for source in json.load(sys.stdin)], sys.stdout)
+for line in sys.stdin:
+    print(json.dumps([analyse(source)[1] for source in json.loads(line)]), flush=True)
