@@ -158,7 +158,7 @@ func (a attacker) requireSandbox(t *testing.T) {
 
 // attack runs one program and compares its verdicts with what the level stops.
 func (a attacker) attack(t *testing.T, file string) {
-	r := a.run(t, file)
+	r := a.run(t, filepath.Join(a.home, "open.yaml"), file)
 	if r.Isolation != string(a.level) {
 		t.Fatalf("ran at level %q", r.Isolation)
 	}
@@ -190,7 +190,8 @@ func (a attacker) attack(t *testing.T, file string) {
 	}
 }
 
-func (a attacker) run(t *testing.T, file string) answer {
+// run runs an attack under a gear, by name or file.
+func (a attacker) run(t *testing.T, gear, file string) answer {
 	t.Helper()
 	prelude, err := os.ReadFile("prelude.py")
 	if err != nil {
@@ -201,7 +202,7 @@ func (a attacker) run(t *testing.T, file string) answer {
 		t.Fatal(err)
 	}
 	code := fmt.Sprintf("LEVEL = %q\n%s\n%s\nreport(\"END\", \"\")\n", a.level, prelude, attack)
-	cmd := a.command(t, "exec", "--json", "--minimum-isolation", string(execution.LevelNoUserns), "--gear", filepath.Join(a.home, "open.yaml"), "-")
+	cmd := a.command(t, "exec", "--json", "--minimum-isolation", string(execution.LevelNoUserns), "--gear", gear, "-")
 	cmd.Stdin = strings.NewReader(code)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -3,7 +3,6 @@
 package linux
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -120,9 +119,7 @@ func (c *child) count(e *sandbox.Ended) {
 // disband removes a group beside the path of the answer. Close waits for it.
 func (s *source) disband(g *cgroup.Group) {
 	s.disbanding.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), letGo)
-		defer cancel()
-		if err := g.Close(ctx); err != nil {
+		if err := g.Close(letGo); err != nil {
 			s.backend.config.Logger.Warn("a control group is left behind", "error", err)
 		}
 	})

@@ -14,9 +14,9 @@ import (
 // below ends the entry of a whole directory in a shape's reads.
 const below = "/**"
 
-// ownPlaces are those of every sandbox: nothing of the host may stand in for them.
-func ownPlaces() []string {
-	return []string{"/dev", "/proc", "/sys", "/tmp", workspace, guestRoot, pythonRoot}
+// OwnPlaces are those of every sandbox: nothing of the host may stand in for them.
+func OwnPlaces() []string {
+	return []string{"/dev", "/proc", "/sys", "/tmp", "/var/tmp", workspace, guestRoot, pythonRoot}
 }
 
 // addReads shows what the gear lets every run read of the host, at its own path.
@@ -32,7 +32,7 @@ func (p *plan) addReads(list string) error {
 		if !path.IsAbs(target) || path.Clean(target) != target || target == "/" {
 			return fmt.Errorf("cannot show %q in the sandbox: not a path below /", entry)
 		}
-		if slices.ContainsFunc(ownPlaces(), func(own string) bool { return target == own || strings.HasPrefix(target, own+"/") }) {
+		if slices.ContainsFunc(OwnPlaces(), func(own string) bool { return target == own || strings.HasPrefix(target, own+"/") }) {
 			continue // the sandbox has its own, which needs no grant
 		}
 		source, err := filepath.EvalSymlinks(target)

@@ -3,7 +3,6 @@
 package cgroup
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -164,20 +163,16 @@ func (g *Group) Kill() bool {
 const removeEvery = 2 * time.Millisecond
 
 // Close removes the group. Its processes have to be dead; the kernel may need a
-// moment to let go of them, and Close waits for that until ctx ends.
-func (g *Group) Close(ctx context.Context) error {
+// moment to let go of them, and Close waits at most that long.
+func (g *Group) Close(wait time.Duration) error {
 	ticker := time.NewTicker(removeEvery)
 	defer ticker.Stop()
-	for {
+	for end := time.Now().Add(wait); ; {
 		err := g.remove()
-		if !errors.Is(err, syscall.EBUSY) {
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(end) {
 			return err
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return err
-		}
+		<-ticker.C
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/cgroup"
 )
@@ -103,7 +104,7 @@ func TestAGroupsMemoryIsBounded(t *testing.T) {
 	if u.MemoryPeak > 65<<20 || u.MemoryPeak < 32<<20 {
 		t.Errorf("peak %v", u.MemoryPeak)
 	}
-	if err := g.Close(context.Background()); err != nil {
+	if err := g.Close(time.Minute); err != nil {
 		t.Error(err)
 	}
 }
@@ -118,7 +119,7 @@ func TestAGroupsProcessesAreBounded(t *testing.T) {
 	if err != nil || line != "refused\n" || u.Refused == 0 {
 		t.Errorf("said %q, %+v, %v", line, u, err)
 	}
-	if err := g.Close(t.Context()); err != nil {
+	if err := g.Close(time.Minute); err != nil {
 		t.Error(err)
 	}
 }
@@ -129,7 +130,7 @@ func TestAGroupThatIsClosedTwiceIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := g.Close(t.Context()); err != nil {
+		if err := g.Close(time.Minute); err != nil {
 			t.Error(err)
 		}
 	}
