@@ -41,6 +41,9 @@ func backends(name string, r resolver, l *slog.Logger) (boxed, bare sandbox.Back
 	return linux.New(linux.Config{Interpreters: r, Groups: groups, Logger: l}), host.New(host.Config{Interpreters: r}), nil
 }
 
+// ownPlaces are those that every sandbox has of its own, whatever the host has there.
+func ownPlaces() []string { return linux.OwnPlaces() }
+
 // hasShell reports whether programs in bash can be run: both backends look for it in
 // the same places.
 func hasShell() bool { return linux.HasShell() }

@@ -31,5 +31,8 @@ func backends(name string, _ resolver, _ *slog.Logger) (boxed, bare sandbox.Back
 	return nil, nil, nil
 }
 
+// ownPlaces are none where there is no sandbox.
+func ownPlaces() []string { return nil }
+
 // hasShell does not matter here: nothing runs.
 func hasShell() bool { return false }

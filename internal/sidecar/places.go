@@ -106,7 +106,11 @@ func (p *places) prepare(ctx context.Context) {
 
 func (p *places) ensure(ctx context.Context) (cpython.Installation, error) {
 	if p.options.Python != "" {
-		return cpython.FromPath(ctx, p.options.Python)
+		python, err := cpython.FromPath(ctx, p.options.Python)
+		if err == nil && p.isolates() {
+			err = showable(python, ownPlaces())
+		}
+		return python, err
 	}
 	return cpython.Ensure(ctx, p.config())
 }
