@@ -100,6 +100,9 @@ func (a *app) showNotes(r execution.Result) {
 	if r.Lossy {
 		a.notef("bytes that are not UTF-8 were replaced")
 	}
+	if r.Status != execution.StatusDenied && len(r.Denied) > 0 {
+		a.notef("refused while running: %s", strings.Join(r.Denied, ", "))
+	}
 	if len(r.UnsupportedSyscalls) > 0 {
 		a.notef("the sandbox does not have the system calls %s", strings.Join(r.UnsupportedSyscalls, ", "))
 	}

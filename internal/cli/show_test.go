@@ -43,6 +43,10 @@ func TestOutputIsPassedOnUnchangedAndTheValueFollows(t *testing.T) {
 			execution.Result{Status: execution.StatusError, Stderr: "SyntaxError: no\n", Error: &execution.Error{Code: "SyntaxError", Message: "no"}},
 			"", "SyntaxError: no\n",
 		},
+		"refused while running": {
+			execution.Result{Status: execution.StatusOK, Denied: []string{"run(ls)", "net(a)"}},
+			"", "gearbox: refused while running: run(ls), net(a)\n",
+		},
 		"notes": {
 			execution.Result{
 				Status: execution.StatusOK, Lossy: true, Warnings: []string{"weak"},
