@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,7 +64,7 @@ func newBench(t *testing.T, c benchConfig) *bench {
 	}
 	b.engine, err = engine.New(engine.Config{
 		Journal: journal, Gears: named(c.gear), Door: door, Clock: b.clock, Logger: slog.New(slog.DiscardHandler),
-		Places: place{b.children, python}, Exists: func(string) bool { return true }, Getenv: func(string) (string, bool) { return "", false },
+		Places: place{b.children, python}, Exists: func(path string) bool { return !strings.Contains(path, "no_such") }, Getenv: func(string) (string, bool) { return "", false },
 		Concurrency: c.concurrency, Queue: c.queue,
 	})
 	if err != nil {

@@ -64,6 +64,30 @@ func TestWhatBashWouldDoIsRefusedByLine(t *testing.T) {
 	}
 }
 
+func TestAScriptIsToldOfItsProgramsAsAScript(t *testing.T) {
+	const python, absent = "Do it in Python", "no such program in /usr/bin or /bin either"
+	b := newShellBench(t, benchConfig{})
+	hint := func(l execution.Language, code string) string {
+		r := b.run(execution.Request{Language: l, Code: code})
+		if r.Status != execution.StatusDenied || len(r.Error.Violations) == 0 {
+			t.Fatalf("%s: %+v %+v", code, r, r.Error)
+		}
+		return r.Error.Violations[0].Hint
+	}
+	if h := hint(execution.Bash, "no_such_command x"); !strings.Contains(h, "no_such_command is not among the gear's programs") || !strings.Contains(h, absent) || strings.Contains(h, python) {
+		t.Errorf("mistyped: %s", h)
+	}
+	if h := hint(execution.Bash, "make x"); !strings.Contains(h, "make is not among the gear's programs") || strings.Contains(h, absent) {
+		t.Errorf("there, and not granted: %s", h)
+	}
+	if h := hint(execution.Bash, "/opt/no_such/tool x"); !strings.Contains(h, "is not among") || strings.Contains(h, absent) {
+		t.Errorf("by its path: %s", h)
+	}
+	if h := hint(execution.Python, "import subprocess\nsubprocess.run(['no_such_command'])"); !strings.Contains(h, python) {
+		t.Errorf("in Python: %s", h)
+	}
+}
+
 func TestVariablesOfBashThatNoEnvironmentHoldsAreSaid(t *testing.T) {
 	b := newShellBench(t, benchConfig{})
 	r := b.run(execution.Request{Language: execution.Bash, Code: "echo hi", Variables: map[string]json.RawMessage{"v": []byte(`"a\u0000b"`)}})

@@ -73,6 +73,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 	op.subject = op.subjectOf(facts)
 	permit, err := e.authorize(op, perms)
 	if err != nil {
+		e.tellOfPrograms(op, err)
 		return op.refused(err)
 	}
 	if err := e.arm(op, child); err != nil {

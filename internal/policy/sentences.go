@@ -95,6 +95,9 @@ func describeUnknown(k Kind) string {
 	}
 }
 
+// WithoutPrograms is what an author is told who wants to start a program.
+const WithoutPrograms = "Do it in Python, without starting a program."
+
 // hint says what the author of the code could do instead.
 func hint(d Decision) string {
 	if d.Effect == Allow {
@@ -113,7 +116,7 @@ func hint(d Decision) string {
 	case Net:
 		return "Pass the data with the call (files, variables or stdin), or go on without the network."
 	case Run:
-		return "Do it in Python, without starting a program."
+		return WithoutPrograms
 	case Env:
 		return "Pass the value with the call (variables)."
 	case Install:
