@@ -174,7 +174,7 @@ func (r Report) Available() bool { return r.Level != "" }
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
-	Detail string `json:"detail,omitempty"`
+	Detail string `json:"detail"`
 	// Hint is the one change that mends a failed check.
-	Hint string `json:"hint,omitempty"`
+	Hint string `json:"hint"`
 }

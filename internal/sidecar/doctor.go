@@ -77,9 +77,16 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 		d.add("minimum isolation", fmt.Errorf("%s is below the minimum of %s", report.Level, p.least), "", "start with --minimum-isolation "+string(report.Level))
 	}
 	d.Healthy = sound && enough
+	if b, ok := p.backend.(accountant); ok {
+		d.Checks = append(d.Checks, b.Accounting())
+	}
 	s.diagnoseShell(&d)
 	return d
 }
+
+// accountant is a backend that can tell how exact its limits are here. It comes
+// after the verdict too.
+type accountant interface{ Accounting() sandbox.Check }
 
 // diagnoseShell comes after the verdict: without bash Python runs all the same.
 func (s *Sidecar) diagnoseShell(d *Diagnosis) {

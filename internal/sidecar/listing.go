@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // ListGears are the gears that a start with these options could name. Nothing is
@@ -34,4 +36,9 @@ func FindGear(o Options) (gear.Gear, gear.Frozen, error) {
 		return gear.Gear{}, gear.Frozen{}, err
 	}
 	return g.server, g.base, nil
+}
+
+// Explain says of every permission what the door would say, and does nothing.
+func Explain(g gear.Frozen, permissions []policy.Permission) []authz.Verdict {
+	return authz.Explain(mechanisms, g, permissions)
 }

@@ -81,6 +81,19 @@ func (b *Backend) Probe(ctx context.Context) sandbox.Report {
 	return p.report
 }
 
+// Accounting tells how exact the limits on memory and processes are. Without control
+// groups everything runs all the same.
+func (b *Backend) Accounting() sandbox.Check {
+	const name = "control groups"
+	if g := b.config.Groups; g != nil {
+		return sandbox.Check{Name: name, OK: true, Detail: fmt.Sprintf("version %d: memory and processes are counted by the kernel", g.Version())}
+	}
+	return sandbox.Check{
+		Name: name, Detail: "not delegated: memory of several processes is measured, less exactly",
+		Hint: "start the server in a scope of its own: systemd-run --user --scope -p Delegate=yes gearbox serve",
+	}
+}
+
 type prober struct {
 	backend *Backend
 	report  sandbox.Report
