@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,9 +37,16 @@ func (a *app) serve(ctx context.Context, o sidecar.Options) error {
 	if err != nil {
 		return failed(exitUsage, err)
 	}
-	err = s.Serve(ctx, mcpserver.Stdio())
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	err = s.Serve(ctx, mcpserver.Stdio(func() { time.AfterFunc(afterTheClient, stop) }))
 	return failed(exitInternal, errors.Join(err, s.Close()))
 }
+
+// afterTheClient is how long calls may go on whose client has closed its end: as long
+// as a program has by default. A client that is gone reads no answer, but one that
+// only had nothing more to say does.
+const afterTheClient = 10 * time.Second
 
 // onTerminal is for a person who started serve by hand.
 const onTerminal = `This is Gearbox, an MCP server: it waits for a client that speaks JSON-RPC here.

@@ -23,8 +23,11 @@ const maxLine = 80 << 20
 // noBatches is the first protocol version without JSON-RPC batches.
 const noBatches = "2025-06-18"
 
-// Stdio is the transport over the standard input and output of this process.
-func Stdio() Transport { return &lines{in: os.Stdin, out: os.Stdout, maxLine: maxLine} }
+// Stdio is the transport over the standard input and output of this process. ended is
+// called once the client has closed its end while calls are still open.
+func Stdio(ended func()) Transport {
+	return &lines{in: os.Stdin, out: os.Stdout, maxLine: maxLine, ended: ended}
+}
 
 // lines is the SDK's transport of one message a line, made robust in two ways.
 // The SDK ends the session at the first line that is no message: here that line
@@ -35,11 +38,12 @@ type lines struct {
 	in      io.Reader
 	out     io.Writer
 	maxLine int
+	ended   func() // nil for nothing
 }
 
 // Connect implements [mcp.Transport].
 func (l *lines) Connect(ctx context.Context) (mcp.Connection, error) {
-	f := &lineFilter{in: bufio.NewReaderSize(l.in, 64<<10), out: l.out, maxLine: l.maxLine, calls: map[jsonrpc.ID]struct{}{}}
+	f := &lineFilter{in: bufio.NewReaderSize(l.in, 64<<10), out: l.out, maxLine: l.maxLine, ended: l.ended, calls: map[jsonrpc.ID]struct{}{}}
 	f.settled.L = &f.mu
 	return (&mcp.IOTransport{Reader: f, Writer: f, MaxLineLength: -1}).Connect(ctx)
 }
@@ -51,6 +55,7 @@ type lineFilter struct {
 	maxLine int
 	rest    []byte // of the line that is being handed to the SDK
 	batches bool   // the client speaks a version that has them
+	ended   func()
 
 	mu      sync.Mutex // guards what follows
 	settled sync.Cond  // signalled when calls shrinks or closed is set
@@ -172,6 +177,9 @@ func (f *lineFilter) refuse(id json.RawMessage, code int64, message string) {
 func (f *lineFilter) settle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.calls) > 0 && !f.closed && f.ended != nil {
+		f.ended()
+	}
 	for len(f.calls) > 0 && !f.closed {
 		f.settled.Wait()
 	}

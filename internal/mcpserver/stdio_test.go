@@ -2,8 +2,11 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
@@ -26,6 +29,38 @@ func TestCallsAreAnsweredAfterTheInputEnded(t *testing.T) {
 	}
 	if err := <-w.served; err != nil {
 		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestTheEndOfTheInputIsToldOnlyWhileCallsAreOpen(t *testing.T) {
+	for name, open := range map[string]bool{"open call": true, "no call": false} {
+		t.Run(name, func(t *testing.T) {
+			engine := newEngine(map[string]execution.Result{})
+			s, _ := newServer(t, Config{Engine: engine})
+			told := make(chan struct{}, 1)
+			w := dialOver(t, s, func(in *io.PipeReader, out *io.PipeWriter) mcp.Transport {
+				return &lines{in: in, out: out, maxLine: 4 << 20, ended: func() { told <- struct{}{} }}
+			})
+			w.initialize("2025-11-25")
+			var id execution.ID
+			if open {
+				w.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute","arguments":{"code":"slow"}}}`)
+				id = <-engine.submitted
+			}
+			if err := w.in.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if open {
+				<-told
+				if _, err := engine.Cancel(t.Context(), execution.Local, id); err != nil {
+					t.Fatal(err)
+				}
+				w.receive()
+			}
+			if err := <-w.served; err != nil || len(told) > 0 {
+				t.Errorf("Serve: %v, told %d times more", err, len(told))
+			}
+		})
 	}
 }
 
