@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,7 +41,7 @@ func executeTool(languages []execution.Language) *mcp.Tool {
 		InputSchema: object([]property{
 			{"code", &jsonschema.Schema{Type: "string", Description: "The source to run."}},
 			{"language", &jsonschema.Schema{Type: "string", Description: which, Default: json.RawMessage(`"python"`)}},
-			{"timeout_seconds", number("End the run after so many seconds; the gear sets the default and the most.", 0, limits.MaxTimeout.Seconds())},
+			{"timeout_seconds", timeoutSchema(limits.MaxTimeout)},
 			waitProperty(),
 			{"stdin", &jsonschema.Schema{Type: "string", Description: "Text on the standard input."}},
 			{"variables", &jsonschema.Schema{Type: "object", Description: variables}},
@@ -129,12 +130,20 @@ func object(properties []property, required ...string) *jsonschema.Schema {
 	return s
 }
 
-func number(description string, low, high float64) *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "number", Description: description, Minimum: &low, Maximum: &high}
+func number(description string, most time.Duration) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "number", Description: description, Maximum: new(most.Seconds())}
+}
+
+// timeoutSchema excludes 0: a run without any time is no run.
+func timeoutSchema(most time.Duration) *jsonschema.Schema {
+	s := number("End the run after so many seconds; the gear sets the default and the most.", most)
+	s.ExclusiveMinimum = new(0.0)
+	return s
 }
 
 func waitProperty() property {
-	s := number("Wait at most so long for the end; after that the answer is \"running\".", 0, execution.MaxWait.Seconds())
+	s := number("Wait at most so long for the end; after that the answer is \"running\".", execution.MaxWait)
+	s.Minimum = new(0.0)
 	s.Default = json.RawMessage(strconv.Itoa(int(execution.DefaultWait.Seconds())))
 	return property{"wait_seconds", s}
 }
