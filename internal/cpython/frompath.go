@@ -143,13 +143,25 @@ func scriptError(file string, d description, err error) error {
 func describe(ctx context.Context, file string) (description, error) {
 	out, err := call{executable: file, helper: "describe.py", timeout: describeTime}.run(ctx)
 	if err != nil {
-		return description{}, &InterpreterError{Path: file, What: "does not run as Python 3", Hint: err.Error()}
+		return description{}, &InterpreterError{Path: file, What: "does not run as Python 3", Hint: reason(err)}
 	}
 	var d description
 	if err := decodeLine(out, &d); err != nil {
 		return description{}, &InterpreterError{Path: file, What: "is not a Python interpreter", Hint: "name one of Python 3.10 or newer"}
 	}
 	return d, nil
+}
+
+// longestReason is what a person reads of a program's last words. Interpreters end
+// in one line; other programs may quote the whole helper, which is their argument.
+const longestReason = 300
+
+func reason(err error) string {
+	var ended *exec.ExitError
+	if s := err.Error(); !errors.As(err, &ended) || len(s) <= longestReason {
+		return s
+	}
+	return "it ended with " + ended.Error() + "; name a CPython interpreter, 3.10 or newer"
 }
 
 // decodeLine reads the last line of a helper's output: start-up files of an

@@ -91,12 +91,13 @@ func TestWhatIsNoInterpreterIsRefusedWithAHint(t *testing.T) {
 		"a version manager's script": {func(t *testing.T) string {
 			return script(t, "exec "+exe+` "$@"`)
 		}, "is a script", "name the interpreter that it starts: " + exe},
-		"another script":    {func(t *testing.T) string { return script(t, "echo hello") }, "is a script", "name the interpreter itself"},
-		"a failing script":  {func(t *testing.T) string { return script(t, "exit 3") }, "is a script", "name the interpreter itself"},
-		"another program":   {func(*testing.T) string { return "/bin/true" }, "is not a Python interpreter", "3.10"},
-		"a failing program": {func(*testing.T) string { return "/bin/false" }, "does not run as Python 3", "exit status 1"},
-		"nothing":           {func(*testing.T) string { return "" }, "no path", ""},
-		"a missing file":    {func(t *testing.T) string { return filepath.Join(t.TempDir(), "python3") }, "cannot be used", "no such file"},
+		"another script":                {func(t *testing.T) string { return script(t, "echo hello") }, "is a script", "name the interpreter itself"},
+		"a failing script":              {func(t *testing.T) string { return script(t, "exit 3") }, "is a script", "name the interpreter itself"},
+		"another program":               {func(*testing.T) string { return "/bin/true" }, "is not a Python interpreter", "3.10"},
+		"a failing program":             {func(*testing.T) string { return "/bin/false" }, "does not run as Python 3", "exit status 1"},
+		"one that quotes its arguments": {func(*testing.T) string { return "/bin/ls" }, "does not run as Python 3", "it ended with exit status 2"},
+		"nothing":                       {func(*testing.T) string { return "" }, "no path", ""},
+		"a missing file":                {func(t *testing.T) string { return filepath.Join(t.TempDir(), "python3") }, "cannot be used", "no such file"},
 		"an empty file": {func(t *testing.T) string {
 			file := filepath.Join(t.TempDir(), "python3")
 			must(t, os.WriteFile(file, nil, 0o755))
@@ -110,6 +111,9 @@ func TestWhatIsNoInterpreterIsRefusedWithAHint(t *testing.T) {
 			var refused *InterpreterError
 			if !errors.As(err, &refused) || !strings.Contains(refused.What, c.what) || !strings.Contains(refused.Hint, c.hint) {
 				t.Fatalf("got %v", err)
+			}
+			if len(err.Error()) > 2*longestReason || strings.Contains(err.Error(), "import json") {
+				t.Fatalf("the message is no sentence: %v", err)
 			}
 		})
 	}
