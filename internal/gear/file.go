@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,12 +14,19 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
-// The bounds on limits that a gear may set.
+// The bounds on limits that a gear may set. The upper ones are beyond what one run
+// can use for good: a number above them is a slip of the pen.
 const (
 	maxTimeoutSeconds = 300 // what a call may at most ask for, so a longer one could never be used
 	leastMemory       = 32 * execution.MiB
+	mostMemory        = 1024 * execution.GiB
 	leastOpenFiles    = 16
-	most              = 1 << 30
+	mostOpenFiles     = 1 << 20 // fs.nr_open of Linux, which no process exceeds
+	mostProcesses     = 1 << 22 // PID_MAX_LIMIT of Linux on 64 bits
+	leastScratchFiles = 16
+	mostScratchFiles  = 1 << 24
+	mostKept          = execution.GiB // the server holds it in memory
+	mostProduced      = 1024 * execution.GiB
 )
 
 // document is a file as written: nil or zero is what it leaves to the gear it extends.
@@ -34,6 +42,7 @@ type document struct {
 	rules        policy.RuleSet
 	source       SourceLimits
 	limits       execution.Limits
+	timeoutAt    ast.Node
 	languages    []execution.Language
 	env          map[string]string
 	firstDenyAsk ast.Node
@@ -68,7 +77,7 @@ func (r *reader) read(data []byte) document {
 		"ask":       func(n ast.Node) { d.rules.Ask = r.rules(n, false); d.denyAsk(n, d.rules.Ask) },
 		"allow":     func(n ast.Node) { d.rules.Allow = r.rules(n, true) },
 		"source":    func(n ast.Node) { d.source = r.source(n) },
-		"limits":    func(n ast.Node) { d.limits = r.limits(n) },
+		"limits":    func(n ast.Node) { d.limits, d.timeoutAt = r.limits(n) },
 		"languages": func(n ast.Node) { d.languages = r.languages(n) },
 		"env":       func(n ast.Node) { d.env = r.env(n) },
 	})
@@ -90,32 +99,48 @@ func (r *reader) source(n ast.Node) SourceLimits {
 	return s
 }
 
-func (r *reader) limits(n ast.Node) execution.Limits {
-	var l execution.Limits
+// limits also returns where the timeout stands.
+func (r *reader) limits(n ast.Node) (l execution.Limits, timeoutAt ast.Node) {
 	seconds := func(d *time.Duration) func(ast.Node) {
 		return func(n ast.Node) { *d = time.Duration(r.number(n, 1, maxTimeoutSeconds)) * time.Second }
 	}
-	size := func(b *execution.Bytes, least execution.Bytes) func(ast.Node) {
-		return func(n ast.Node) { *b = r.size(n, least) }
+	size := func(b *execution.Bytes, least, most execution.Bytes) func(ast.Node) {
+		return func(n ast.Node) { *b = r.size(n, least, most) }
 	}
-	number := func(i *int, least int) func(ast.Node) {
+	number := func(i *int, least, most int) func(ast.Node) {
 		return func(n ast.Node) { *i = r.number(n, least, most) }
 	}
 	r.fields(r.mapping(n), map[string]func(ast.Node){
-		"timeout_seconds":     seconds(&l.Timeout),
+		"timeout_seconds":     func(n ast.Node) { timeoutAt = n },
 		"max_timeout_seconds": seconds(&l.MaxTimeout),
-		"memory":              size(&l.Memory, leastMemory),
-		"processes":           number(&l.Processes, 1),
-		"open_files":          number(&l.OpenFiles, leastOpenFiles),
-		"scratch":             size(&l.Scratch, execution.MiB),
-		"scratch_files":       number(&l.ScratchFiles, 16),
-		"output_kept":         size(&l.OutputKept, execution.KiB),
-		"output_produced":     size(&l.OutputProduced, execution.KiB),
+		"memory":              size(&l.Memory, leastMemory, mostMemory),
+		"processes":           number(&l.Processes, 1, mostProcesses),
+		"open_files":          number(&l.OpenFiles, leastOpenFiles, mostOpenFiles),
+		"scratch":             size(&l.Scratch, execution.MiB, mostMemory),
+		"scratch_files":       number(&l.ScratchFiles, leastScratchFiles, mostScratchFiles),
+		"output_kept":         size(&l.OutputKept, execution.KiB, mostKept),
+		"output_produced":     size(&l.OutputProduced, execution.KiB, mostProduced),
 	})
-	if l.Timeout > 0 && l.MaxTimeout > 0 && l.Timeout > l.MaxTimeout {
-		r.fail(n, "lower timeout_seconds", "timeout_seconds is more than max_timeout_seconds")
+	if timeoutAt != nil {
+		l.Timeout = r.timeout(timeoutAt, l.MaxTimeout)
 	}
-	return l
+	return l, timeoutAt
+}
+
+// timeout reads timeout_seconds, which the file's own max_timeout_seconds bounds
+// where there is one.
+func (r *reader) timeout(n ast.Node, longest time.Duration) time.Duration {
+	if i, ok := n.(*ast.IntegerNode); ok && longest > 0 {
+		if v, err := strconv.Atoi(i.GetToken().Value); err == nil && v > int(longest/time.Second) {
+			r.tooLong(n, v, longest)
+			return 0
+		}
+	}
+	return time.Duration(r.number(n, 1, maxTimeoutSeconds)) * time.Second
+}
+
+func (r *reader) tooLong(n ast.Node, seconds int, longest time.Duration) {
+	r.fail(n, "lower the one or raise the other", "timeout_seconds is %d, more than the max_timeout_seconds of %d", seconds, longest/time.Second)
 }
 
 func (r *reader) languages(n ast.Node) []execution.Language {
@@ -211,9 +236,13 @@ func replace[T comparable](dst *T, v T) {
 	}
 }
 
-// check refuses what cannot be held. Without a wall nothing stops a program that
-// was refused something, so such rules would only pretend.
+// check refuses what cannot be held: a timeout that is longer than the inherited
+// bound, and rules without a wall, where nothing stops a program that was refused
+// something.
 func (r *reader) check(d document, g Gear) {
+	if longest := g.Limits.MaxTimeout; longest > 0 && d.limits.Timeout > longest {
+		r.tooLong(d.timeoutAt, int(d.limits.Timeout/time.Second), longest)
+	}
 	if g.Isolation != None {
 		return
 	}

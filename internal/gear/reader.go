@@ -189,16 +189,16 @@ func (r *reader) number(n ast.Node, least, most int) int {
 	return 0
 }
 
-// size reads a number of bytes of at least least.
-func (r *reader) size(n ast.Node, least execution.Bytes) execution.Bytes {
+// size reads a number of bytes between least and most.
+func (r *reader) size(n ast.Node, least, most execution.Bytes) execution.Bytes {
 	switch n.(type) {
 	case *ast.StringNode, *ast.IntegerNode:
 		b, err := execution.ParseBytes(n.GetToken().Value)
-		if err == nil && b >= least {
+		if err == nil && b >= least && b <= most {
 			return b
 		}
 	}
-	r.fail(n, "write for example 64 MiB", "%q is no size of at least %s", strings.TrimSpace(n.String()), least)
+	r.fail(n, "write for example 64 MiB", "%q is no size from %s to %s", strings.TrimSpace(n.String()), least, most)
 	return 0
 }
 

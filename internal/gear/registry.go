@@ -16,7 +16,7 @@ import (
 const maxDepth = 8
 
 // Registry finds gears by name: the built-in ones, and NAME.yaml in one
-// directory. It reads the files anew each time, so that a change counts from the
+// directory. What a file extends may also lie in the file's own directory. It reads the files anew each time, so that a change counts from the
 // next call on. It is safe for concurrent use.
 type Registry struct {
 	dir     string
@@ -39,36 +39,45 @@ type Entry struct {
 }
 
 // Get finds a gear by its name. The error wraps [ErrUnknown] when there is none.
-func (r *Registry) Get(name string) (Gear, error) { return r.get(name, nil) }
+func (r *Registry) Get(name string) (Gear, error) { return r.get(name, nil, r.dir) }
 
-// get resolves one gear; below are the names that lead to it through extends.
-func (r *Registry) get(name string, below []string) (Gear, error) {
+// get resolves one gear; below are the names that lead to it through extends. It
+// looks in the directories in their order. No file can be named like a built-in
+// gear, so those may come first.
+func (r *Registry) get(name string, below []string, dirs ...string) (Gear, error) {
 	for _, g := range r.builtin() {
 		if g.Name == name {
 			return g.clone(), nil
 		}
 	}
 	if !validName(name) {
-		return Gear{}, r.unknown(name)
+		return Gear{}, unknown(name, dirs)
 	}
-	path := filepath.Join(r.dir, name+".yaml")
-	data, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Gear{}, r.unknown(name)
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name+".yaml")
+		data, err := readFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return Gear{}, err
+		}
+		return r.resolve(path, data, below)
 	}
-	if err != nil {
-		return Gear{}, err
-	}
-	return r.resolve(path, data, below)
+	return Gear{}, unknown(name, dirs)
 }
 
 // unknown names the nearest gear. It only looks at the names of files: reading
 // them here could lead to another unknown gear, and so on without an end.
-func (r *Registry) unknown(name string) error {
+func unknown(name string, dirs []string) error {
 	names := builtinNames()
-	paths, _ := r.paths() // a directory that cannot be read has no names to offer
-	for _, p := range paths {
-		names = append(names, nameOf(p))
+	for _, dir := range dirs {
+		paths, _ := paths(dir) // a directory that cannot be read has no names to offer
+		for _, p := range paths {
+			if n := nameOf(p); validName(n) && !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
 	}
 	return fmt.Errorf("%w %q: %s", ErrUnknown, name, didYouMean(name, names))
 }
@@ -79,7 +88,7 @@ func (r *Registry) List() []Entry {
 	for _, g := range r.builtin() {
 		out = append(out, Entry{Gear: g.clone()})
 	}
-	paths, err := r.paths()
+	paths, err := paths(r.dir)
 	if err != nil {
 		return append(out, Entry{Gear: Gear{Name: "?", Origin: r.dir}, Err: fmt.Errorf("list gears: %w", err)})
 	}
@@ -93,16 +102,16 @@ func (r *Registry) List() []Entry {
 	return out
 }
 
-// paths are the gear files of the directory, sorted.
-func (r *Registry) paths() ([]string, error) {
-	files, err := os.ReadDir(r.dir)
+// paths are the gear files of a directory, sorted.
+func paths(dir string) ([]string, error) {
+	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var out []string
 	for _, f := range files {
 		if strings.HasSuffix(f.Name(), ".yaml") {
-			out = append(out, filepath.Join(r.dir, f.Name()))
+			out = append(out, filepath.Join(dir, f.Name()))
 		}
 	}
 	return out, err
@@ -159,7 +168,11 @@ func (r *Registry) base(rd *reader, d document, chain []string) (Gear, error) {
 		rd.fail(d.extendsNode, "extend a gear nearer to the built-in ones", "more than %d gears extend each other", maxDepth)
 		return Gear{}, rd.err()
 	}
-	g, err := r.get(d.extends, slices.Clone(chain))
+	dirs := []string{filepath.Dir(rd.file)}
+	if dirs[0] != filepath.Clean(r.dir) {
+		dirs = append(dirs, r.dir)
+	}
+	g, err := r.get(d.extends, slices.Clone(chain), dirs...)
 	if errors.Is(err, ErrUnknown) {
 		rd.fail(d.extendsNode, "", "extends: %v", err)
 		return Gear{}, rd.err()
@@ -172,8 +185,16 @@ func (r *Registry) base(rd *reader, d document, chain []string) (Gear, error) {
 	return g, nil
 }
 
-// readFile reads a file of bounded size.
+// readFile reads a regular file of bounded size. Anything else may block, even
+// while it is opened (fifo(7)), or answer differently each time.
 func readFile(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read policy: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, &FileError{File: path, Message: "is not a regular file", Hint: "put the rules into a file of their own"}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read policy: %w", err)
