@@ -96,11 +96,6 @@ type Recorder interface {
 	Record(context.Context, ...audit.Event) error
 }
 
-// Mechanisms tells whether a grant of the permission, if there were one, could be
-// carried out for exactly its target on the backend in use. The string is a
-// sentence that says why not.
-type Mechanisms func(gear.Frozen, policy.Permission) (ok bool, why string)
-
 // Config is what a Door needs. Every field is required.
 type Config struct {
 	Recorder   Recorder
@@ -143,37 +138,23 @@ func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 	return d.permit(a), nil
 }
 
-// decide sorts the permissions. What a rule allows or a human would be asked for
-// is refused when nothing could carry it out: nobody should approve what then
-// does not happen. What only a default allows is no grant and needs no mechanism.
-func (d *Door) decide(a Action) (refused, asked []Refusal, events []audit.Event) {
+// decide sorts the permissions.
+func (d *Door) decide(a Action) (refused, asked []Verdict, events []audit.Event) {
 	for _, p := range a.Asks {
-		dec := a.Gear.Decide(p)
-		able, why := true, ""
-		if dec.Effect == policy.Ask || (dec.Effect == policy.Allow && dec.Named) {
-			able, why = d.c.Mechanisms(a.Gear, p)
-		}
-		switch {
-		case able && dec.Effect == policy.Allow:
-		case able && dec.Effect == policy.Ask:
-			asked = append(asked, refusal(dec))
-		case dec.Effect == policy.Allow:
-			dec.Effect, dec.Reason = policy.Deny, why
-			refused = append(refused, Refusal{Decision: dec, Hint: why})
-		case dec.Effect == policy.Ask:
-			dec.Effect, dec.Reason = policy.Deny, neverAsked
-			refused = append(refused, refusal(dec))
+		v := d.c.Mechanisms.judge(a.Gear, p)
+		switch v.Decision.Effect {
+		case policy.Allow:
+		case policy.Ask:
+			asked = append(asked, v)
 		default:
-			refused = append(refused, refusal(dec))
+			refused = append(refused, v)
 		}
-		events = append(events, d.decided(a, dec))
+		events = append(events, d.decided(a, v.Decision))
 	}
 	return refused, asked, events
 }
 
-const neverAsked = "This would need a human's yes, but nobody is asked, because nothing here can carry it out for exactly this target."
-
-func (d *Door) ask(ctx context.Context, a Action, asked []Refusal) error {
+func (d *Door) ask(ctx context.Context, a Action, asked []Verdict) error {
 	t, err := d.c.Approver.Open(ctx, a)
 	if errors.Is(err, ErrNoApprover) {
 		for i := range asked {
@@ -217,17 +198,4 @@ func (d *Door) event(a Action, t audit.Type) audit.Event {
 		Time: d.c.Now(), Type: t, Operation: a.Operation, Principal: a.Principal, Client: a.Client,
 		Gear: a.Gear.Name(), Code: a.Code,
 	}
-}
-
-// refusal says what the author of the code and the operator can do. No rule of
-// the operator's opens what stands above the overlays.
-func refusal(dec policy.Decision) Refusal {
-	r := Refusal{Decision: dec, Hint: dec.Reason, Allow: policy.Granting(dec.Permission)}
-	if dec.Hint != "" {
-		r.Hint += " " + dec.Hint
-	}
-	if dec.Layer == policy.GearDeny || dec.Layer == policy.CeilingLayer {
-		r.Allow = ""
-	}
-	return r
 }

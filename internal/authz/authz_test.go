@@ -75,11 +75,16 @@ func newWorld(t *testing.T, a authz.Approver, m authz.Mechanisms) world {
 
 func frozen(t *testing.T, name string, allow ...string) gear.Frozen {
 	t.Helper()
+	return overlaid(t, name, allow, nil, nil)
+}
+
+func overlaid(t *testing.T, name string, allow, ask, deny []string) gear.Frozen {
+	t.Helper()
 	g, err := gear.OpenRegistry(t.TempDir()).Get(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := gear.ParseOverlays(allow, nil, nil)
+	o, err := gear.ParseOverlays(allow, ask, deny)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +320,8 @@ func TestRefusalByTheGearItselfNamesNoRuleToAdd(t *testing.T) {
 	}
 	w := newWorld(t, authz.NoApprover{}, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(f, perm(policy.Net, "evil.example.com:443")))
-	if r := denied(t, p, err).Refusals[0]; r.Allow != "" || r.Decision.Rule != "net(evil.example.com)" {
+	if r := denied(t, p, err).Refusals[0]; r.Allow != "" || r.Decision.Rule != "net(evil.example.com)" ||
+		!strings.Contains(r.Hint, "The gear own denies net(evil.example.com).") || !strings.Contains(r.Hint, "No --allow changes that") {
 		t.Errorf("refusal: %+v", r)
 	}
 }

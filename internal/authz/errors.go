@@ -7,24 +7,14 @@ import (
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
-	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // ErrNoApprover is what an [Approver] returns when nobody can be asked.
 var ErrNoApprover = errors.New("no approver connected")
 
-// Refusal is one permission that was not granted.
-type Refusal struct {
-	Decision policy.Decision
-	// Hint is a sentence a model can act on; Allow is the rule that an operator
-	// would add, empty when no rule would help.
-	Hint  string
-	Allow string
-}
-
 // DeniedError says that the door stays shut, and why for each permission.
 type DeniedError struct {
-	Refusals []Refusal
+	Refusals []Verdict
 	// Reason is set when something other than a permission decided.
 	Reason string
 }

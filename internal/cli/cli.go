@@ -23,7 +23,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -46,10 +45,15 @@ type app struct{ Streams }
 // Main runs one command line, without the program's name, and returns the exit
 // code of the process. When ctx ends, what runs is cancelled.
 func Main(ctx context.Context, s Streams, args []string) int {
+	s.Out, s.Err = &checked{Writer: s.Out}, &checked{Writer: s.Err}
 	a := &app{s}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	var said exit
+	if lost := a.lost(); lost != nil && (err == nil || errors.As(err, &said)) {
+		err = failed(exitFailed, lost)
+	}
 	a.complain(err)
 	return exitCode(err)
 }
@@ -108,8 +112,8 @@ func (a *app) complain(err error) {
 	}
 }
 
-// printf writes to standard output, sayf to standard error. A stream that is
-// closed early, as by head, is no reason to fail: there is nobody left to tell.
+// printf writes to standard output, sayf to standard error. What could not be
+// written is told at the end, see [Streams.lost].
 func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.Out, format, args...) }
 
 func (a *app) sayf(format string, args ...any) { _, _ = fmt.Fprintf(a.Err, format, args...) }
@@ -118,6 +122,9 @@ func (a *app) sayf(format string, args ...any) { _, _ = fmt.Fprintf(a.Err, forma
 func (a *app) notef(format string, args ...any) { a.sayf("gearbox: "+format+"\n", args...) }
 
 func isTerminal(stream any) bool {
+	if c, ok := stream.(*checked); ok {
+		stream = c.Writer
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -128,12 +135,6 @@ func (a *app) progress() func(string) {
 		return nil
 	}
 	return func(s string) { a.notef("%s", s) }
-}
-
-// failuresOnly is the log of commands that a person runs: routine lines would
-// mix with the program's own output.
-func (a *app) failuresOnly() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
 // noArguments refuses whatever is not a flag.

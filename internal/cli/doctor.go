@@ -32,11 +32,11 @@ func (a *app) doctorCommand() *cobra.Command {
 
 func (a *app) doctor(ctx context.Context, o sidecar.Options, asJSON, repair bool) error {
 	if repair {
-		if err := sidecar.Repair(ctx, o, a.failuresOnly(), a.progress()); err != nil {
+		if err := sidecar.Repair(ctx, o, silent(), a.progress()); err != nil {
 			return failed(exitFailed, err)
 		}
 	}
-	s, err := sidecar.Open(ctx, o, version(), a.failuresOnly(), a.progress())
+	s, err := sidecar.Open(ctx, o, version(), silent(), a.progress())
 	if err != nil {
 		return failed(exitUsage, err)
 	}

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,12 +69,13 @@ func (a *app) execCommand() *cobra.Command {
 }
 
 func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
-	request, err := a.request(f, args)
+	request, err := a.request(ctx, f, args)
 	if err != nil {
 		return a.rejected(f, err)
 	}
+	var log heldLog
 	f.server.FinishPreparing = true // the next command is then several times faster
-	s, err := sidecar.Open(ctx, f.server, version(), a.failuresOnly(), a.progress())
+	s, err := sidecar.Open(ctx, f.server, version(), log.logger(), a.progress())
 	if err != nil {
 		return failed(exitUsage, err)
 	}
@@ -86,7 +86,11 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 	case err != nil:
 		err = a.rejected(f, err)
 	default:
-		err = failed(exitInternal, a.report(f, result))
+		if err = a.report(f, result); err == nil {
+			err = a.lost()
+		}
+		err = failed(exitInternal, err)
+		a.details(result, log.String())
 	}
 	// Closing comes last: the person has the answer while the rest is taken down.
 	if closing := s.Close(); closing != nil {
@@ -98,13 +102,24 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 	return exit(codeOf(result))
 }
 
+// details tells why Gearbox itself failed, which the answer does not.
+func (a *app) details(r execution.Result, log string) {
+	if r.Status != execution.StatusInternalError {
+		return
+	}
+	for line := range strings.Lines(log) {
+		a.notef("details: %s", strings.TrimSpace(line))
+	}
+	a.sayf("  hint: gearbox doctor tells what this machine lacks\n")
+}
+
 var errCancelled = errors.New("cancelled before the program began")
 
 // request reads what is to be run. An error is the command line's fault.
-func (a *app) request(f *execFlags, args []string) (execution.Request, error) {
+func (a *app) request(ctx context.Context, f *execFlags, args []string) (execution.Request, error) {
 	arguments := execution.Arguments{Language: f.languageOf(args)}
 	var err error
-	if arguments.Code, err = a.source(f, args); err != nil {
+	if arguments.Code, err = a.source(ctx, f, args); err != nil {
 		return execution.Request{}, err
 	}
 	if f.timed {
@@ -114,7 +129,7 @@ func (a *app) request(f *execFlags, args []string) (execution.Request, error) {
 		if f.stdin == "-" && len(args) > 0 && args[0] == "-" {
 			return execution.Request{}, usage("put one of them into a file", "standard input cannot be both the code and the program's input")
 		}
-		if arguments.Stdin, err = a.readFile(f.stdin, execution.MaxStdin); err != nil {
+		if arguments.Stdin, err = a.readFile(ctx, f.stdin, execution.MaxStdin); err != nil {
 			return execution.Request{}, err
 		}
 	}
@@ -136,7 +151,7 @@ func (f *execFlags) languageOf(args []string) string {
 	return f.language
 }
 
-func (a *app) source(f *execFlags, args []string) (string, error) {
+func (a *app) source(ctx context.Context, f *execFlags, args []string) (string, error) {
 	switch {
 	case len(args) > 1:
 		return "", usage("give the program data with --stdin", "exec runs one file: %q is too much", args[1])
@@ -145,28 +160,9 @@ func (a *app) source(f *execFlags, args []string) (string, error) {
 	case f.hasCode:
 		return f.code, nil
 	case len(args) == 1:
-		return a.readFile(args[0], execution.MaxCode)
+		return a.readFile(ctx, args[0], execution.MaxCode)
 	}
 	return "", usage("gearbox exec -c 'print(6*7)', gearbox exec FILE, or gearbox exec - for standard input", "there is no code to run")
-}
-
-// readFile reads at most one byte more than is accepted: the check of the
-// request then names the bound.
-func (a *app) readFile(path string, most int64) (string, error) {
-	in := a.In
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return "", usage("", "%w", err)
-		}
-		defer func() { _ = file.Close() }() // nothing was written that closing could lose
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err != nil {
-		return "", usage("", "read %s: %w", path, err)
-	}
-	return string(data), nil
 }
 
 // runToEnd submits and waits, however long. When ctx ends it cancels the run and
@@ -202,7 +198,8 @@ func (a *app) rejected(f *execFlags, err error) error {
 	var r *execution.RejectedError
 	if !errors.As(err, &r) {
 		var u *usageError
-		if errors.As(err, &u) {
+		var known *failure
+		if errors.As(err, &u) || errors.As(err, &known) {
 			return err
 		}
 		return failed(exitInternal, err)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gearbox-mcp/gearbox/internal/analysis"
+	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
@@ -151,7 +153,7 @@ func (a *app) gearExplainCommand() *cobra.Command {
 }
 
 func (a *app) gearExplain(ctx context.Context, f *execFlags, args []string) error {
-	request, err := a.request(f, args)
+	request, err := a.request(ctx, f, args)
 	if err != nil {
 		return a.rejected(f, err)
 	}
@@ -159,18 +161,37 @@ func (a *app) gearExplain(ctx context.Context, f *execFlags, args []string) erro
 	if err != nil {
 		return failed(exitUsage, err)
 	}
+	if refusal := unread(frozen, request); refusal != "" {
+		a.printf("%s\n", refusal)
+		return exit(exitDenied)
+	}
 	permissions, err := a.permissions(ctx, f.server.DataDir, request)
 	if err != nil {
 		return a.rejected(f, err)
 	}
-	return a.printExplanation(gear.Explain(frozen, permissions))
+	return a.printExplanation(sidecar.Explain(frozen, permissions))
+}
+
+// unread says why a gear refuses a program without looking at what it does.
+func unread(g gear.Frozen, r execution.Request) string {
+	if !g.Enabled() {
+		return fmt.Sprintf("deny   The gear %s does not run code: its execution is off.", g.Name())
+	}
+	if !g.AllowsLanguage(r.Language) {
+		return fmt.Sprintf("deny   The gear %s does not run %s.", g.Name(), r.Language)
+	}
+	s := g.Source()
+	if v := analysis.SourceLimits(r.Code, s.Characters, s.Lines); v != nil {
+		return fmt.Sprintf("deny   The source is longer than the gear %s accepts (%s). %s", g.Name(), v.Rule, v.Hint)
+	}
+	return ""
 }
 
 // permissions analyses the program in the sandbox of the default gear, whatever
 // gear is to be explained: one without isolation is no reason to parse a stranger's
 // code outside.
 func (a *app) permissions(ctx context.Context, dataDir string, r execution.Request) ([]policy.Permission, error) {
-	s, err := sidecar.Open(ctx, sidecar.Options{DataDir: dataDir}, version(), a.failuresOnly(), a.progress())
+	s, err := sidecar.Open(ctx, sidecar.Options{DataDir: dataDir}, version(), silent(), a.progress())
 	if err != nil {
 		return nil, err
 	}
@@ -178,24 +199,27 @@ func (a *app) permissions(ctx context.Context, dataDir string, r execution.Reque
 	return permissions, errors.Join(err, s.Close())
 }
 
-func (a *app) printExplanation(lines []gear.Line) error {
+func (a *app) printExplanation(lines []authz.Verdict) error {
 	worst := policy.Allow
 	if len(lines) == 0 {
 		a.printf("The program needs no permission.\n")
 	}
 	for _, l := range lines {
+		d := l.Decision
 		place := ""
-		if l.Permission.Line > 0 {
-			place = fmt.Sprintf("line %d, column %d: ", l.Permission.Line, l.Permission.Column)
+		if d.Permission.Line > 0 {
+			place = fmt.Sprintf("line %d, column %d: ", d.Permission.Line, d.Permission.Column)
 		}
-		rule := l.Rule
-		if string(l.Layer) != rule {
-			rule += " (" + string(l.Layer) + ")"
+		rule := d.Rule
+		if string(d.Layer) != rule {
+			rule += " (" + string(d.Layer) + ")"
 		}
-		a.printf("%-5s  %s%s\n       rule %s: %s\n", l.Effect, place, l.Permission, rule, l.Why)
-		if l.Effect != policy.Allow {
-			worst = l.Effect
-			a.printf("       to permit it: --allow %s\n", shellQuote(l.Permission.String()))
+		a.printf("%-5s  %s%s\n       rule %s: %s\n", d.Effect, place, d.Permission, rule, l.Hint)
+		if d.Effect != policy.Allow {
+			worst = d.Effect
+		}
+		if l.Allow != "" {
+			a.printf("       to permit it: --allow %s\n", shellQuote(l.Allow))
 		}
 	}
 	if worst != policy.Allow {

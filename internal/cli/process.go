@@ -10,7 +10,11 @@ import (
 // Process runs the command line of this process, on its streams and under its
 // signals, and returns its exit code.
 func Process() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup(1) has it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	// The first signal asks for an orderly end; a second one has its usual effect.
 	defer context.AfterFunc(ctx, stop)()

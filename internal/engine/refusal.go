@@ -65,7 +65,7 @@ func violations(d *authz.DeniedError, code string) *execution.Error {
 	return e
 }
 
-func names(refusals []authz.Refusal) []string {
+func names(refusals []authz.Verdict) []string {
 	out := make([]string, 0, len(refusals))
 	for _, r := range refusals {
 		out = append(out, r.Decision.Permission.String())

@@ -3,6 +3,8 @@ package gear_test
 import (
 	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -287,27 +289,64 @@ func TestDigestCoversAllThatDecides(t *testing.T) {
 	}
 }
 
-func TestExplainNamesRuleLayerAndReason(t *testing.T) {
-	f := freeze(t, builtin(t, "restricted"), nil, nil, overlays(t, []string{"import(sqlite3)"}, nil, nil))
-	lines := gear.Explain(f, []policy.Permission{
-		{Kind: policy.Import, Target: "json", Line: 1}, {Kind: policy.Import, Target: "sqlite3", Line: 2}, {Kind: policy.Import, Target: "os", Line: 3},
-	})
-	want := []struct {
-		effect policy.Effect
+func TestGrantingIsTriedOnAllThatDecides(t *testing.T) {
+	restricted := builtin(t, "restricted")
+	closed := restricted
+	closed.Rules.Deny = []policy.Rule{overlays(t, nil, nil, []string{"import(os)"}).Deny[0]}
+	imports := policy.Permission{Kind: policy.Import, Target: "os"}
+	for name, c := range map[string]struct {
+		frozen gear.Frozen
+		p      policy.Permission
 		rule   string
-		layer  policy.Layer
+		helps  bool
 	}{
-		{policy.Allow, "import(json)", policy.GearAllow},
-		{policy.Allow, "import(sqlite3)", policy.OperatorAllow},
-		{policy.Deny, "default", policy.DefaultLayer},
+		"default":            {freeze(t, restricted, nil, nil, gear.Overlays{}), imports, "import(os)", true},
+		"named by the call":  {freeze(t, builtin(t, "user_confirmed"), &restricted, nil, gear.Overlays{}), imports, "import(os)", true},
+		"gear's deny":        {freeze(t, closed, nil, nil, gear.Overlays{}), imports, "import(os)", false},
+		"the call's deny":    {freeze(t, restricted, &closed, nil, gear.Overlays{}), imports, "import(os)", false},
+		"ceiling":            {freeze(t, builtin(t, "user_confirmed"), nil, &restricted, gear.Overlays{}), imports, "import(os)", false},
+		"operator's deny":    {freeze(t, restricted, nil, nil, overlays(t, nil, nil, []string{"import(os)"})), imports, "import(os)", false},
+		"operator's ask":     {freeze(t, restricted, nil, nil, overlays(t, nil, []string{"import(os)"}, nil)), imports, "import(os)", false},
+		"program":            {freeze(t, restricted, nil, nil, gear.Overlays{}), policy.Permission{Kind: policy.Run, Target: "git"}, "run(git)", true},
+		"every program":      {freeze(t, restricted, nil, nil, gear.Overlays{}), policy.Permission{Kind: policy.Run, Target: "*"}, "run(*)", true},
+		"private address":    {freeze(t, restricted, nil, nil, gear.Overlays{}), policy.Permission{Kind: policy.Net, Target: "10.0.0.1:80"}, "private(10.0.0.1:80)", true},
+		"nothing to be said": {freeze(t, restricted, nil, nil, gear.Overlays{}), policy.Permission{Kind: policy.Env, Target: "A*B"}, "", false},
+		"no gear":            {gear.Frozen{}, imports, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, then := c.frozen.Granting(c.p)
+			if helps := then.Decide(c.p).Effect == policy.Allow; got != c.rule || helps != c.helps {
+				t.Errorf("rule %q, helps: %v", got, helps)
+			}
+			if !then.Digest().IsZero() {
+				t.Error("what would decide has a digest, so it could be taken for what does")
+			}
+			if c.frozen.Decide(c.p).Effect == policy.Allow {
+				t.Error("asking changed what decides")
+			}
+		})
 	}
-	for i, l := range lines {
-		if l.Effect != want[i].effect || l.Rule != want[i].rule || l.Layer != want[i].layer || l.Why == "" || l.Permission.Line != i+1 {
-			t.Errorf("%+v", l)
+}
+
+func TestReasonsSayWhereTheOperatorsRuleStands(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(path, []byte("deny: [import(os)]\nask: [import(re)]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := gear.LoadOverlays(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := freeze(t, builtin(t, "restricted"), nil, nil, file.With(overlays(t, []string{"import(a)"}, nil, []string{"import(b)"})))
+	for target, want := range map[string]string{
+		"os": "The operator's rules.yaml denies import(os).",
+		"re": "The operator's rules.yaml wants a human to approve the module re.",
+		"a":  "The operator's option --allow allows import(a).",
+		"b":  "The operator's option --deny denies import(b).",
+	} {
+		if got := f.Decide(policy.Permission{Kind: policy.Import, Target: target}).Reason; got != want {
+			t.Errorf("%s: %q, want %q", target, got, want)
 		}
-	}
-	if lines[2].Hint == "" {
-		t.Error("no hint")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
@@ -45,7 +46,7 @@ func ParseOverlays(allow, ask, deny []string) (Overlays, error) {
 				errs = append(errs, fmt.Errorf("--%s: %w", f.name, err))
 				continue
 			}
-			*f.into = append(*f.into, rule)
+			*f.into = append(*f.into, rule.From("option --"+f.name))
 		}
 	}
 	return o, errors.Join(errs...)
@@ -64,10 +65,17 @@ func LoadOverlays(path string) (Overlays, error) {
 	home, _ := os.UserHomeDir() // without one a pattern that begins with ~ is refused
 	var o Overlays
 	r := &reader{file: path, home: home}
+	read := func(n ast.Node, allow bool) []policy.Rule {
+		rules := r.rules(n, allow)
+		for i := range rules {
+			rules[i] = rules[i].From(filepath.Base(path)) // without the directory: models read this too
+		}
+		return rules
+	}
 	r.fields(r.root(data), map[string]func(ast.Node){
-		"deny":  func(n ast.Node) { o.Deny = r.rules(n, false) },
-		"ask":   func(n ast.Node) { o.Ask = r.rules(n, false) },
-		"allow": func(n ast.Node) { o.Allow = r.rules(n, true) },
+		"deny":  func(n ast.Node) { o.Deny = read(n, false) },
+		"ask":   func(n ast.Node) { o.Ask = read(n, false) },
+		"allow": func(n ast.Node) { o.Allow = read(n, true) },
 	})
 	if err := r.err(); err != nil {
 		return Overlays{}, err

@@ -61,16 +61,15 @@ func Evaluate(l Layers, p Permission) Decision {
 }
 
 func (l Layers) belowCeiling(p Permission) Decision {
-	const operator = "the operator"
 	gear := "the gear " + l.Gear.Name
 	if r, ok := find(l.Operator.Deny, p, Rule.touch); ok {
-		return byRule(p, Deny, OperatorDeny, r, operator)
+		return byRule(p, Deny, OperatorDeny, r, r.operator())
 	}
 	if r, ok := find(l.Operator.Ask, p, Rule.touch); ok {
-		return byRule(p, Ask, OperatorAsk, r, operator)
+		return byRule(p, Ask, OperatorAsk, r, r.operator())
 	}
 	if r, ok := find(l.Operator.Allow, p, Rule.match); ok {
-		return byRule(p, Allow, OperatorAllow, r, operator)
+		return byRule(p, Allow, OperatorAllow, r, r.operator())
 	}
 	if r, ok := find(l.Gear.Rules.Ask, p, Rule.touch); ok {
 		return byRule(p, Ask, GearAsk, r, gear)

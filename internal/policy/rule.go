@@ -29,6 +29,7 @@ type Rule struct {
 	kind     Kind
 	private  bool
 	patterns []pattern
+	place    string
 }
 
 // pattern is one pattern as it was written, and what it stands for.
@@ -287,6 +288,13 @@ func (r Rule) Kind() Kind { return r.kind }
 // Private reports whether the rule is a private(…) rule.
 func (r Rule) Private() bool { return r.private }
 
+// From is the rule as written in place, for example "option --deny", so that
+// sentences about it can say where it stands.
+func (r Rule) From(place string) Rule {
+	r.place = place
+	return r
+}
+
 // Match reports whether the rule covers the permission with certainty. Whatever
 // the source leaves open (a port, a host computed while running, written as the
 // target *) is covered only by a rule that leaves it open as well.
@@ -322,7 +330,7 @@ func (r Rule) reduce(p Permission, test func(matcher) bool) (Rule, bool) {
 	}
 	for _, pat := range r.patterns {
 		if pat.holds(test) {
-			return Rule{kind: r.kind, private: r.private, patterns: []pattern{pat}}, true
+			return Rule{kind: r.kind, private: r.private, patterns: []pattern{pat}, place: r.place}, true
 		}
 	}
 	return Rule{}, false

@@ -23,6 +23,14 @@ func explainRule(d Decision, who string, certain bool) string {
 	}
 }
 
+// operator names the operator as the author of a rule, and the rule's place.
+func (r Rule) operator() string {
+	if r.place == "" {
+		return "the operator"
+	}
+	return "the operator's " + r.place
+}
+
 func verb(e Effect) string {
 	if e == Ask {
 		return "asks for"
