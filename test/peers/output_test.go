@@ -42,7 +42,7 @@ func big() []trial {
 		}},
 		{name: "a bigger value", call: call{Code: `"v" * 300_000`}, want: want{
 			value: anyValue, valueType: "str", warnings: []string{"too long"}, then: bigValue,
-		}, fault: "a value of more than 256 KiB is cut to 8 KiB of its repr without a warning"},
+		}},
 	}
 }
 
@@ -72,6 +72,7 @@ func endless() []trial {
 }
 
 func notUTF8() []trial {
+	lost := []string{"lone surrogates"}
 	return []trial{
 		{name: "bytes that are no text", call: call{Code: "import sys\n_ = sys.stdout.buffer.write(b'ok\\xff\\xfe\\x00\\xed\\xa0\\x80')"}, want: want{
 			stdoutHas: []string{"ok\ufffd", "\x00\ufffd"}, lossy: true,
@@ -83,12 +84,12 @@ func notUTF8() []trial {
 		{name: "every byte", call: call{Code: "import sys\n_ = sys.stdout.buffer.write(bytes(range(256)))"}, want: want{stdoutHas: []string{"\x00\x01", "0123", "xyz"}, lossy: true}},
 		{name: "only a replacement character of the program's own", call: call{Code: `print("\ufffd")`}, want: want{stdout: "\ufffd\n"}},
 		cutInside("€", 0), cutInside("€", 1), cutInside("€", 2), cutInside("\U0001f600", 0), cutInside("\U0001f600", 3),
-		{name: "lone surrogate as value", call: call{Code: `"a\ud800b"`}, want: want{value: `"a\ufffdb"`, valueType: "str"}},
-		{name: "lone surrogates inside a value", call: call{Code: `{"\ud800": ["\udfff", 1]}`}, want: want{value: `{"\ufffd": ["\ufffd", 1]}`, valueType: "dict"}},
+		{name: "lone surrogate as value", call: call{Code: `"a\ud800b"`}, want: want{value: `"a\ufffdb"`, valueType: "str", warnings: lost}},
+		{name: "lone surrogates inside a value", call: call{Code: `{"\ud800": ["\udfff", 1]}`}, want: want{value: `{"\ufffd": ["\ufffd", 1]}`, valueType: "dict", warnings: lost}},
 		{name: "two surrogates that make one character", call: call{Code: `"\ud83d\ude00"`}, want: want{value: "\"\U0001f600\"", valueType: "str"}},
 		{name: "lone surrogate printed", call: call{Code: `print("\ud800")`}, want: want{stdout: "\\ud800\n"}},
 		{name: "lone surrogate in an error", call: call{Code: `raise ValueError("x\udcff")`}, want: want{
-			status: "error", exit: 1, code: "ValueError", message: []string{"x\ufffd"}, stderrHas: []string{"ValueError: x"},
+			status: "error", exit: 1, code: "ValueError", message: []string{`x\udcff`}, stderrHas: []string{"ValueError: x"},
 		}},
 		{name: "value of bytes", call: call{Code: `b"\xff\x00"`}, want: want{value: `"b'\\xff\\x00'"`, valueType: "bytes"}},
 	}

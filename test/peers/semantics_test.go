@@ -94,8 +94,11 @@ func scopes() []trial {
 		value("locals is globals at the top", "locals() is globals()", "true", "bool"),
 		value("dir and vars", "a = 1\n'a' in dir(), 'a' in vars()", `"(True, True)"`, "tuple"),
 		value("names of builtins shadowed", "list = 3\nid = 4\ninput = 5\nprint = 6\nmax = 7\nlist + id + input + print + max", "25", "int"),
-		faulty("builtins replaced", "import builtins\nbuiltins.len = lambda x: 42\nbuiltins.print = builtins.open = builtins.sorted = None\nlen([])", "42", "int",
-			"the guest frames its result with the program's len, and the answer says that the program wrote to the sandbox's own channel"),
+		value("builtins replaced", "import builtins\nbuiltins.len = lambda x: 42\nbuiltins.print = builtins.open = builtins.sorted = None\nlen([])", "42", "int"),
+		{name: "every common builtin replaced", call: call{Code: "import builtins\nfor n in 'str repr type isinstance print open max getattr dict list'.split(): setattr(builtins, n, lambda *a: 1 / 0)\n[1, 'a']"}, want: want{
+			value: `[1, "a"]`, valueType: "list", stderrHas: []string{}, // exit handlers of libraries stumble, and Python says so
+		}},
+		value("functions of modules replaced", "import json, os, sys, threading, traceback\njson.dumps = os.write = os.read = sys.exit = traceback.format_exception = threading.current_thread = None\n5", "5", "int"),
 		value("builtins come back after del", "len = 1\ndel len\nlen('ab')", "2", "int"),
 		value("an import of its own name", "import math as m\nfrom math import pi as π\nround(m.cos(π))", "-1", "int"),
 		value("import star", "from math import *\nfloor(pi)", "3", "int"),
@@ -145,7 +148,6 @@ func coroutines() []trial {
 			}
 		},
 	}}
-	forgotten.fault = "the warning that Python prints names the guest's own file and line (cell.py)"
 	return []trial{
 		value("asyncio.run", "import asyncio\nasync def main():\n    await asyncio.sleep(0)\n    return 5\nasyncio.run(main())", "5", "int"),
 		value("await at the top", "async def f(): return 3\nawait f()", "3", "int"),

@@ -9,13 +9,6 @@ func texts() map[string][]trial {
 	return map[string][]trial{"22 TEXT": spellings(), "23 HOME": surroundings()}
 }
 
-// faulty is a value that the product does not give today.
-func faulty(name, code, json, kind, fault string) trial {
-	tr := value(name, code, json, kind)
-	tr.fault = fault
-	return tr
-}
-
 func spellings() []trial {
 	refused := func(name, code, message string) trial {
 		return trial{name: name, call: call{Code: code}, want: want{
@@ -23,7 +16,6 @@ func spellings() []trial {
 		}}
 	}
 	filename := raises("a filename that is no text", `open("\udcff.txt", "w").write("x")`+"\nimport os\nos.listdir(b'.')", "", "")
-	filename.fault = "a constant that is no text ends the analysis: internal_error"
 	filename.want = want{value: `"[b'\\xff.txt']"`, valueType: "list"}
 	return []trial{
 		prints("byte order mark", "\ufeffprint('bom')", "bom\n"),
@@ -54,7 +46,7 @@ func spellings() []trial {
 		prints("only a comment", "# nothing", ""),
 		refused("more than a megabyte", strings.Repeat("#", 1<<20+1), "1048577 bytes of source: at most 1048576"),
 		value("line and paragraph separators are no line's end", "x = 'a\u2028b\u2029c'\nlen(x), len(x.splitlines())", `"(5, 3)"`, "tuple"),
-		{name: "the line of an error behind U+2028", fault: "the traceback shows another line: the source is split at U+2028 too", call: call{Code: "x = 'a\u2028b'\n1 / 0"}, want: want{
+		{name: "the line of an error behind U+2028", call: call{Code: "x = 'a\u2028b'\n1 / 0"}, want: want{
 			status: "error", exit: 1, code: "ZeroDivisionError", message: []string{"division by zero"}, stderrHas: []string{"line 2, in <module>\n    1 / 0\n    ~~^~~\n"},
 		}},
 		value("characters beyond the basic plane", "'\U0001f600\U00020000'.encode('utf-16-le').hex()", `"3dd800de40d800dc"`, "str"),
@@ -91,7 +83,9 @@ func spellings() []trial {
 		prints("NUL in the output", `print("a\0b")`, "a\x00b\n"),
 		raises("NUL in a file name", `open("a\0b")`, "ValueError", "embedded null"),
 		filename,
-		value("a filename that is no text, from bytes", "import os\nos.close(os.open(b'\\xff.txt', os.O_CREAT | os.O_WRONLY))\nos.listdir('.')", `["\ufffd.txt"]`, "list"),
+		{name: "a filename that is no text, from bytes", call: call{Code: "import os\nos.close(os.open(b'\\xff.txt', os.O_CREAT | os.O_WRONLY))\nos.listdir('.')"}, want: want{
+			value: `["\ufffd.txt"]`, valueType: "list", warnings: []string{"lone surrogates"},
+		}},
 		prints("a filename that is no text, printed", "import os\nos.close(os.open(b'\\xff.txt', os.O_CREAT | os.O_WRONLY))\nprint(os.listdir('.')[0])", "\\udcff.txt\n"),
 		value("the longest file name", "open('n' * 255, 'w').close()\nimport os\nlen(os.listdir('.')[0])", "255", "int"),
 		raises("a file name that is too long", "open('n' * 256, 'w')", "OSError", "File name too long"),
@@ -103,8 +97,8 @@ func surroundings() []trial {
 	return []trial{
 		prints("home", "import os\nfrom pathlib import Path\nprint(Path.home(), os.path.expanduser('~'), os.environ['HOME'], os.getcwd())", "/workspace /workspace /workspace /workspace\n"),
 		value("home can be written", "import os\np = os.environ['HOME'] + '/.config/app/x'\nos.makedirs(os.path.dirname(p))\nopen(p, 'w').write('1')", "1", "int"),
-		faulty("~ is the program's own home", "from pathlib import Path\np = Path('~/.config/app/x').expanduser()\np.parent.mkdir(parents=True)\np.write_text('1')", "1", "int", "~ is judged as the operator's home and denied, though it is /workspace"),
-		faulty("Path.home()", "from pathlib import Path\n(Path.home() / 'x').write_text('1')", "1", "int", "~ is judged as the operator's home and denied, though it is /workspace"),
+		value("~ is the program's own home", "from pathlib import Path\np = Path('~/.config/app/x').expanduser()\np.parent.mkdir(parents=True)\np.write_text('1')", "1", "int"),
+		value("Path.home()", "from pathlib import Path\n(Path.home() / 'x').write_text('1')", "1", "int"),
 		value("the user has a name", "import getpass, os, pwd\np = pwd.getpwuid(os.getuid())\n[getpass.getuser(), p.pw_name, p.pw_dir, os.getuid() == p.pw_uid != 0, os.access(p.pw_shell, os.X_OK)]", `["sandbox", "sandbox", "/workspace", true, true]`, "list"),
 		value("the group has a name", "import grp, os\ngrp.getgrgid(os.getgid()).gr_name", `"sandbox"`, "str"),
 		value("temporary files", "import tempfile\nwith tempfile.NamedTemporaryFile('w+', delete=False) as f: f.write('t')\nwith tempfile.TemporaryDirectory() as d: pass\n[tempfile.gettempdir(), open(f.name).read(), d.startswith('/tmp/')]", `["/tmp", "t", true]`, "list"),

@@ -31,8 +31,6 @@ type trial struct {
 	name string
 	call call
 	want want
-	// fault names what the product does wrong today. Such a trial is skipped.
-	fault string
 }
 
 // want is a whole answer: what it does not name has to be absent from the answer.
@@ -115,9 +113,6 @@ func sandboxed(t *testing.T, c *client) {
 }
 
 func (tr trial) run(t *testing.T, c *client) {
-	if tr.fault != "" {
-		t.Skipf("skipped: known fault: %s", tr.fault)
-	}
 	a := c.execute(t, tr.call)
 	tr.want.check(t, a)
 	if t.Failed() {
