@@ -99,6 +99,9 @@ def open_streams() -> None:
     """Give the interpreter text streams on descriptors 0, 1 and 2, whatever the locale says.
 
     Output is flushed at each line, so that a killed program loses little and its order against its subprocesses stays.
+    What is printed without a line's end waits for one, as on a terminal: print makes two writes of each line, which
+    several processes would mix if each went out at once, and a write of our own in Python would stand in what a program
+    traces and profiles.
     Text that UTF-8 cannot carry is escaped: printing never fails.
     """
     sys.stdin = sys.__stdin__ = _stream(0, "r", "surrogateescape")  # type: ignore[misc]

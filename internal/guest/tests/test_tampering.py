@@ -131,6 +131,53 @@ class TestTampering(unittest.TestCase):
         self.assertNotIn("gearbox_guest", stderr)
 
 
+class TestHandlersAtTheEnd(unittest.TestCase):
+    """What a program does after its last statement counts as the interpreter counts it: it is shown and changes nothing."""
+
+    def ends(self, source: str, outcome: str, code: int, stdout: str, stderr: str) -> None:
+        result, out, err = finish(source)
+        self.assertEqual((result["outcome"], result["exit_code"], out), (outcome, code, stdout))
+        (self.assertIn if stderr else self.assertEqual)(stderr, err)
+        self.assertNotIn("gearbox_guest", err)
+
+    def test_exit_handlers(self) -> None:
+        register = "import atexit, sys\n@atexit.register\ndef handler(): "
+        self.ends(register + "print('late')\nsys.exit(4)", "exit", 4, "late\n", "")
+        self.ends(
+            register + "print('late'); 1 / 0\n5", "ok", 0, "late\n", "ZeroDivisionError: division by zero"
+        )
+        self.ends(register + "sys.exit(9)\nprint('on')", "ok", 0, "on\n", "SystemExit: 9")
+        self.ends(register + "print('late')\n1 / 0", "exception", 1, "late\n", "ZeroDivisionError")
+
+    def test_exception_hooks(self) -> None:
+        hook = "import sys\ndef hook(kind, error, tb): "
+        use = "\nsys.excepthook = hook\n1 / 0"
+        self.ends(hook + "print('mine', kind.__name__)" + use, "exception", 1, "mine ZeroDivisionError\n", "")
+        self.ends(
+            hook + "raise KeyError('k')" + use, "exception", 1, "", "Error in sys.excepthook:\nTraceback"
+        )
+        self.ends(hook + "sys.exit(8)" + use, "exit", 8, "", "")
+        self.ends(
+            "import sys\nsys.excepthook = None\n1 / 0",
+            "exception",
+            1,
+            "",
+            "Error in sys.excepthook:\nTypeError",
+        )
+
+    def test_threads(self) -> None:
+        start = "import threading\ndef work():\n    print('late', flush=True)\n    1 / 0\n"
+        self.ends(
+            start + "threading.Thread(target=work).start()\n5",
+            "ok",
+            0,
+            "late\n",
+            "Exception in thread Thread-1",
+        )
+        never = "threading.Thread(target=threading.Event().wait, daemon=True).start()\nprint('on')"
+        self.ends(start + never, "ok", 0, "on\n", "")
+
+
 class TestWarningsAtTheEnd(unittest.TestCase):
     """What arises when the guest ends the program's objects."""
 
