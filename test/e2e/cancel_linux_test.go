@@ -18,8 +18,15 @@ import (
 const pipeSize = 512 << 10
 
 func TestInterruptedExecLeavesNothingBehind(t *testing.T) {
+	data := t.TempDir()
+	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGHUP} {
+		t.Run(unix.SignalName(signal), func(t *testing.T) { interruptExec(t, signal, data) })
+	}
+}
+
+func interruptExec(t *testing.T, signal os.Signal, data string) {
 	before := adopt(t)
-	cmd := exec.CommandContext(t.Context(), "gearbox", "exec", "--data-dir", t.TempDir(), "-")
+	cmd := exec.CommandContext(t.Context(), "gearbox", "exec", "--data-dir", data, "-")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	stdin, err := cmd.StdinPipe()
@@ -36,7 +43,7 @@ func TestInterruptedExecLeavesNothingBehind(t *testing.T) {
 	if err := stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the exit code is checked instead
