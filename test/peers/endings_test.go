@@ -199,12 +199,18 @@ while others(): time.sleep(0.01)
 
 func zombies() []trial {
 	return []trial{
-		{name: "5,000 orphans", call: call{Timeout: 120, Code: `import os
+		// On a busy machine processes begin faster than they get to their end: the limit
+		// is then met for a moment, and a program that has to get on waits.
+		{name: "5,000 orphans", call: call{Timeout: 120, Code: `import os, time
+def fork():
+    while True:
+        try: return os.fork()
+        except BlockingIOError: time.sleep(0.001)
 for batch in range(200):
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         for i in range(25):
-            if os.fork() == 0: os._exit(0)
+            if fork() == 0: os._exit(0)
         os._exit(0)
     os.waitpid(pid, 0)
 ` + reaped + "print('none left')"}, want: want{stdout: "none left\n"}},
