@@ -16,7 +16,7 @@ const below = "/**"
 
 // OwnPlaces are those of every sandbox: nothing of the host may stand in for them.
 func OwnPlaces() []string {
-	return []string{"/dev", "/proc", "/sys", "/tmp", "/var/tmp", workspace, guestRoot, pythonRoot}
+	return []string{"/dev", "/proc", "/sys", "/tmp", workspace, guestRoot, pythonRoot}
 }
 
 // addReads shows what the gear lets every run read of the host, at its own path.
