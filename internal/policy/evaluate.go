@@ -172,7 +172,9 @@ func IsOwn(p Permission, own []string) bool {
 	switch p.Kind {
 	case Env:
 		return slices.Contains(own, p.Target)
-	case Read, Write:
+	case Read:
+		return p.Target == "/" || isScratch(p.Target) // the root is the sandbox's own, and may be listed
+	case Write:
 		return isScratch(p.Target)
 	default:
 		return false

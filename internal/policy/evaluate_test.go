@@ -141,12 +141,12 @@ func TestPrivateAddressNeedsItsOwnRule(t *testing.T) {
 
 func TestWhatEverySandboxHasNeedsNoPermission(t *testing.T) {
 	l := policy.Layers{Gear: bundle(t, "g", policy.Deny), Own: []string{"HOME"}}
-	for _, s := range []string{"read(/tmp/x)", "write(out.txt)", "write(/workspace/a/b)", "write(/dev/null)", "read(/proc/self/status)", "env(HOME)"} {
+	for _, s := range []string{"read(/tmp/x)", "write(out.txt)", "write(/workspace/a/b)", "write(/dev/null)", "read(/proc/self/status)", "read(/)", "env(HOME)"} {
 		if d := policy.Evaluate(l, permission(t, s)); d.Effect != policy.Allow || d.Named || d.Layer != policy.SandboxOwn {
 			t.Errorf("%s: %+v", s, d)
 		}
 	}
-	for _, s := range []string{"read(/etc/passwd)", "read(/tmp/../etc/passwd)", "read(../etc/x)", "read(/tmpx)", "read(/)", "read(~/x)", "read(*)", "read()", "env(TOKEN)", "env(*)", "import(HOME)"} {
+	for _, s := range []string{"read(/etc/passwd)", "read(/tmp/../etc/passwd)", "read(../etc/x)", "read(/tmpx)", "write(/)", "read(~/x)", "read(*)", "read()", "env(TOKEN)", "env(*)", "import(HOME)"} {
 		if d := policy.Evaluate(l, permission(t, s)); d.Effect != policy.Deny {
 			t.Errorf("%s: %+v", s, d)
 		}

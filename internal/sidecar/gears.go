@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -38,19 +39,70 @@ func openGears(o Options, dataDir string) (*gears, error) {
 	if g.base, err = gear.Freeze(g.server, nil, nil, g.overlays); err != nil {
 		return nil, err
 	}
-	return g, checkReads(g.base, dataDir)
+	return g, g.checkReads(dataDir)
 }
 
-// checkReads refuses grants that would show the records, or hide what the
-// sandbox has of its own.
-func checkReads(g gear.Frozen, dataDir string) error {
-	for _, entry := range g.Granted(policy.Read) {
-		path, _ := strings.CutSuffix(entry, "/**")
-		if within(path, dataDir) || within(dataDir, path) {
+// checkReads refuses grants that would show the records, hide what the sandbox has of
+// its own, or be something else than they say: a mount shows what a path leads to,
+// while rules go by how it is written.
+func (g *gears) checkReads(dataDir string) error {
+	granted := g.base.Granted(policy.Read)
+	for _, entry := range granted {
+		path, _ := strings.CutSuffix(entry, treeSuffix)
+		switch {
+		case path == "/" || path == "":
+			return fmt.Errorf("a rule lets code read %s: name a file or a directory below /, the whole host cannot be shown", entry)
+		case within(path, dataDir) || within(dataDir, path):
 			return fmt.Errorf("a rule lets code read %s, and that would show the data directory %s: narrow the rule, or choose another --data-dir", entry, dataDir)
-		}
-		if policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil) {
+		case policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil):
 			return fmt.Errorf("a rule lets code read %s, but the sandbox has such a place of its own: pass the file with the call, or keep it elsewhere", entry)
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			return fmt.Errorf("a rule lets code read %s, which is a link: name what it leads to, %s", entry, real)
+		}
+	}
+	return errors.Join(g.checkRefusals(granted), g.checkTrees(granted))
+}
+
+// treeSuffix ends the pattern of a whole directory.
+const treeSuffix = "/**"
+
+// checkRefusals finds rules that refuse a part of what is shown under another name.
+func (g *gears) checkRefusals(granted []string) error {
+	for _, r := range slices.Concat(g.overlays.Deny, g.overlays.Ask, g.server.Rules.Deny, g.server.Rules.Ask) {
+		if r.Kind() != policy.Read {
+			continue
+		}
+		names, _, open := r.Names()
+		for _, pattern := range slices.Concat(names, open) {
+			path, _, _ := strings.Cut(pattern, "*")
+			path = strings.TrimSuffix(path, "/")
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil || real == path {
+				continue
+			}
+			for _, entry := range granted {
+				if dir, _ := strings.CutSuffix(entry, treeSuffix); within(real, dir) || within(dir, real) {
+					return fmt.Errorf("the rule %s goes through a link into what another rule shows: name %s itself", r, real)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkTrees finds directories that a rule of the operator allows in vain, because
+// another one takes a part out.
+func (g *gears) checkTrees(granted []string) error {
+	for _, r := range g.overlays.Allow {
+		if r.Kind() != policy.Read {
+			continue
+		}
+		_, _, open := r.Names()
+		for _, pattern := range open {
+			if strings.HasSuffix(pattern, treeSuffix) && !slices.Contains(granted, pattern) {
+				return fmt.Errorf("the rule %s cannot be carried out: another rule takes a part of it out, and a mount shows all or nothing: allow the parts that may be read one by one", r)
+			}
 		}
 	}
 	return nil

@@ -104,10 +104,41 @@ func TestAGrantedVariableIsThereAndNoOther(t *testing.T) {
 
 func TestAGrantThatShowsTheRecordsOrMeansNothingIsRefusedAtStart(t *testing.T) {
 	dir := cpythontest.DataDir(t)
-	for _, rule := range []string{"read(" + dir + "/**)", "read(" + filepath.Dir(dir) + "/**)", "read(" + dir + "/rules.yaml)", "read(/tmp/x)"} {
+	for _, rule := range []string{"read(" + dir + "/**)", "read(" + filepath.Dir(dir) + "/**)", "read(" + dir + "/rules.yaml)", "read(/tmp/x)", "read(/)", "read(/**)"} {
 		if _, err := tryOpen(t, sidecar.Options{Allow: []string{rule}}); err == nil {
 			t.Errorf("%s was accepted", rule)
 		}
+	}
+}
+
+func TestAGrantThatIsNotWhatItSaysIsRefusedAtStart(t *testing.T) {
+	dir := hostFiles(t)
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "tree"), link); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]sidecar.Options{
+		"through a link":        {Allow: []string{"read(" + link + "/**)"}},
+		"denied through a link": {Allow: []string{"read(" + dir + "/tree/**)"}, Deny: []string{"read(" + link + "/deep/c.txt)"}},
+		"with a part taken out": {Allow: []string{"read(" + dir + "/tree/**)"}, Deny: []string{"read(" + dir + "/tree/deep/**)"}},
+		"with a file taken out": {Allow: []string{"read(" + dir + "/tree/**)"}, Deny: []string{"read(" + dir + "/tree/deep/c.txt)"}},
+	} {
+		if _, err := tryOpen(t, o); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestAGrantedDirectoryIsListed(t *testing.T) {
+	dir := hostFiles(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, sidecar.Options{Allow: []string{"read(" + dir + "/**)"}})
+	vars := map[string]json.RawMessage{"d": json.RawMessage(strconv.Quote(dir))}
+	r := run(t, s, execution.Request{Code: "import os\nprint(sorted(os.listdir(d)), os.listdir(d + '/tree'), len(os.listdir('/python')) > 0, 'usr' in os.listdir('/'))", Variables: vars})
+	if r.Stdout != "['a.txt', 'b.txt', 'tree'] ['deep'] True True\n" {
+		t.Errorf("%s%s", r.Stdout, r.Stderr)
 	}
 }
 

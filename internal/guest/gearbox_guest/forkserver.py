@@ -251,8 +251,6 @@ def _preload() -> None:
         except ImportError:
             # An operator's interpreter may lack a part; its programs then lack it too.
             continue
-    # Other start methods need the program as a file, which a cell is not.
-    importlib.import_module("multiprocessing").set_start_method("fork", force=True)
 
 
 def main() -> None:

@@ -119,8 +119,8 @@ func (c *child) watchMemory(l execution.Limits) {
 		return // it ended meanwhile
 	}
 	c.watch = &watch{
-		socketRoom: socketRoom(),
-		reaper:     reaper, cell: cell, memory: l.Memory, processes: l.Processes,
+		socketRoom: socketRoom(), ownNetwork: c.source.level != execution.LevelNoUserns,
+		reaper: reaper, cell: cell, memory: l.Memory, processes: l.Processes,
 		over: func() { c.Kill(sandbox.CauseMemory) },
 	}
 	if c.group != nil {

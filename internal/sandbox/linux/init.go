@@ -258,16 +258,19 @@ func (m bind) attach(root string) error {
 
 // overlay shows a directory through a read-only overlay of itself and nothing. The
 // list of mounts names the source of a bind, but of an overlay only the options,
-// and these name a place that is gone when it is read. Where the kernel has no
-// overlay for user namespaces (before Linux 5.11) a bind shows the same files.
+// and these name a place that is gone when it is read. The nothing is /run, which
+// stays empty and stays there: a directory that is removed ends every listing that
+// it has a part in. Where the kernel has no overlay for user namespaces (before Linux
+// 5.11) a bind shows the same files.
 func overlay(root, source, target string) (err error) {
-	lower, empty := filepath.Join(root, "lower"), filepath.Join(root, "empty")
-	for _, dir := range []string{lower, empty} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.Remove(dir)) }()
+	lower, empty := filepath.Join(root, "lower"), filepath.Join(root, emptyPlace)
+	if err := os.MkdirAll(empty, 0o755); err != nil {
+		return err
 	}
+	if err := os.Mkdir(lower, 0o755); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(lower)) }()
 	if err := unix.Mount(source, lower, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
 	}
@@ -276,6 +279,9 @@ func overlay(root, source, target string) (err error) {
 	flags := uintptr(unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV)
 	return unix.Mount("overlay", target, "overlay", flags, "lowerdir="+lower+":"+empty)
 }
+
+// emptyPlace is a directory of every sandbox that holds nothing.
+const emptyPlace = "/run"
 
 // makePoint makes something to mount upon, unless a mount above shows it already.
 func makePoint(target string, dir bool) error {

@@ -28,6 +28,7 @@ type watch struct {
 	reaper, cell int
 	memory       execution.Bytes
 	socketRoom   execution.Bytes // what one socket may hold
+	ownNetwork   bool            // the tree's sockets are alone in their namespace
 	processes    int
 	// place is a directory that holds at most so many bytes and files, where no
 	// file system of its own bounds them; full is called when it holds more.

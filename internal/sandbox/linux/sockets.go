@@ -3,6 +3,7 @@
 package linux
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -31,12 +32,36 @@ func socketRoom() execution.Bytes {
 	return execution.Bytes(n)
 }
 
-// mayHold bounds what the tree's sockets hold. The sizes of the descriptor tables,
-// which are cheap to read, decide whether to count: ordinary trees are far below.
+// mayHold bounds what the tree's sockets hold. Few sockets count as nothing: what they
+// may hold is far below the limit, and mostly they are empty.
 func (x *watch) mayHold(pids []int, tables int) execution.Bytes {
-	if execution.Bytes(tables)*x.socketRoom <= x.memory/countSocketsFrom {
-		return 0
+	n := 0
+	switch {
+	case x.ownNetwork:
+		n = socketsOfNamespace(x.cell)
+	case execution.Bytes(tables)*x.socketRoom > x.memory/countSocketsFrom:
+		n = socketsOfTables(pids)
 	}
+	if held := execution.Bytes(n) * x.socketRoom; held > x.memory/countSocketsFrom {
+		return held
+	}
+	return 0
+}
+
+// countSocketsFrom is the part of the memory limit from which sockets count.
+const countSocketsFrom = 4
+
+// socketsOfNamespace counts every socket of a child's own network namespace, also
+// those that no descriptor stands for: connections that were not accepted, and sockets
+// on their way through another one.
+func socketsOfNamespace(cell int) int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", cell))
+	return max(bytes.Count(text, []byte{'\n'})-1, 0) // the first line is a heading
+}
+
+// socketsOfTables counts those that descriptors stand for, where the namespace is the
+// host's. Sockets there are pairs alone, which nobody has to accept.
+func socketsOfTables(pids []int) int {
 	seen := map[string]bool{}
 	for _, pid := range pids {
 		dir := fmt.Sprintf("/proc/%d/fd", pid)
@@ -47,9 +72,5 @@ func (x *watch) mayHold(pids []int, tables int) execution.Bytes {
 			}
 		}
 	}
-	return execution.Bytes(len(seen)) * x.socketRoom
+	return len(seen)
 }
-
-// countSocketsFrom is the part of the memory limit that the descriptor tables must
-// be able to hold before the sockets in them are counted.
-const countSocketsFrom = 4

@@ -25,12 +25,34 @@ for _ in range(8):
                 except BlockingIOError: pass
 time.sleep(600)`
 
+// fillPending is one process that fills connections which nobody accepts, and keeps
+// no descriptor of them.
+const fillPending = `import socket
+n = 0
+while True:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"/tmp/{n}")
+    listener.listen(4096)
+    for _ in range(4096):
+        c = socket.socket(socket.AF_UNIX)
+        c.setblocking(False)
+        try:
+            c.connect(f"/tmp/{n}")
+            while True: c.send(bytes(65000))
+        except OSError: pass
+        c.close()
+    n += 1`
+
 func TestMemoryInSocketsIsBounded(t *testing.T) {
 	limits := execution.DefaultLimits()
 	limits.Memory = 128 << 20
-	out := drive(t, open(t, sandbox.Shape{}), sandboxtest.Program{Code: fillSockets, Arm: sandbox.Arm{Limits: limits}})
-	if out.Ended.Cause != sandbox.CauseMemory {
-		t.Errorf("%+v\n%s", out.Ended, out.Stderr)
+	for name, code := range map[string]string{"pairs": fillSockets, "connections": fillPending} {
+		t.Run(name, func(t *testing.T) {
+			out := drive(t, open(t, sandbox.Shape{}), sandboxtest.Program{Code: code, Arm: sandbox.Arm{Limits: limits}})
+			if out.Ended.Cause != sandbox.CauseMemory {
+				t.Errorf("%+v\n%s", out.Ended, out.Stderr)
+			}
+		})
 	}
 }
 

@@ -66,8 +66,7 @@ var allowedEverywhere = []uint32{
 	unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SENDMMSG, unix.SYS_RECVMMSG,
 	unix.SYS_SHUTDOWN,
 	// Narrowing oneself further.
-	unix.SYS_SECCOMP, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE,
-	unix.SYS_LANDLOCK_RESTRICT_SELF,
+	unix.SYS_SECCOMP,
 }
 
 // reaperCalls are what a process that only waits may still ask for.
