@@ -47,6 +47,8 @@ func (op *operation) exited(r execution.Result, ended sandbox.Ended) execution.R
 		limited(execution.StatusProcessLimit, execution.CodeProcessLimit, "the limit on processes was met")
 	case ended.ExitCode == shellMisuse && outOfMemory(op.lastWords()):
 		limited(execution.StatusMemoryLimit, execution.CodeMemoryLimit, "the limit on memory was met")
+	case ended.ExitCode == shellMisuse && op.unparsed != nil:
+		r.Error.Code, r.Error.Message = op.unparsed.Class, op.unparsed.Message
 	case ended.ExitCode == shellNotFound:
 		r.Error.Hint = absentHint
 	}

@@ -36,10 +36,12 @@ type operation struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the end is recorded, or lost for good
 
-	subject execution.Digest // of exactly what would run, once the facts are known
-	state   execution.State
-	usage   execution.Usage
-	lost    *execution.Result // set before done is closed when the end could not be recorded
+	// unparsed is why the host could not read a script that bash was left to judge.
+	unparsed *bridge.Exception
+	subject  execution.Digest // of exactly what would run, once the facts are known
+	state    execution.State
+	usage    execution.Usage
+	lost     *execution.Result // set before done is closed when the end could not be recorded
 
 	stdout, stderr *capture.Stream
 }

@@ -63,7 +63,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 	if err != nil {
 		return op.unanalysable(err)
 	}
-	if facts.Failure != nil {
+	if facts = op.leaveToBash(facts); facts.Failure != nil {
 		return op.doesNotParse(facts.Failure), nil
 	}
 	perms, err := e.permissions(op, facts)
@@ -143,18 +143,29 @@ func analyse(conn bridge.Conn, r execution.Request) (bridge.FactsHead, error) {
 	return facts, nil
 }
 
-// permissions are what the facts ask for. A variable that came with the call, which
-// in bash is one of the environment, is nobody's to grant.
+// permissions are what the facts ask for.
 func (e *Engine) permissions(op *operation, facts bridge.FactsHead) ([]policy.Permission, error) {
 	home := "" // the operator's, or whoever's
 	if op.place.Isolation != execution.LevelNone {
 		home = analysis.Workspace
 	}
 	perms, err := analysis.Permissions(facts, home, e.existsFor(op))
-	return slices.DeleteFunc(perms, func(p policy.Permission) bool {
-		_, given := op.request.Variables[p.Target]
-		return given && p.Kind == policy.Env && op.request.Language == execution.Bash
-	}), err
+	return slices.DeleteFunc(perms, func(p policy.Permission) bool { return e.nothingToGrant(op, p) }), err
+}
+
+// nothingToGrant is true of a variable of the environment that came with the call, as
+// variables in bash do, and, for gears that would put the question to a human, of one
+// that the operator's environment does not have either: programs look for many that
+// are mostly not set.
+func (e *Engine) nothingToGrant(op *operation, p policy.Permission) bool {
+	if p.Kind != policy.Env {
+		return false
+	}
+	if _, given := op.request.Variables[p.Target]; given && op.request.Language == execution.Bash {
+		return true
+	}
+	_, set := e.c.Getenv(p.Target)
+	return !set && op.gear.Decide(p).Effect == policy.Ask
 }
 
 // existsFor tells which host paths exist, to gears that would put the question to

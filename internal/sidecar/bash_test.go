@@ -64,7 +64,7 @@ func TestABashProgramEndsAsBashDoes(t *testing.T) {
 		"absent function":  {"f() { g; }; type f >/dev/null; $(echo absent_one) ", execution.StatusDenied, -1, "POLICY_VIOLATION", "", "", ""},
 		"killed":           {"echo hi; kill -9 $$", execution.StatusError, 137, "SIGKILL", "SIGKILL", "hi\n", ""},
 		"ended by a term":  {"kill $$", execution.StatusError, 143, "SIGTERM", "SIGTERM", "", ""},
-		"syntax error":     {"echo hi\nif then", execution.StatusError, 2, "SyntaxError", "", "", ""},
+		"syntax error":     {"echo hi\nif then", execution.StatusError, 2, "SyntaxError", "", "hi\n", "<cell>: line 2: syntax error"},
 		"ungranted":        {"echo hi\nperl -v", execution.StatusDenied, -1, "POLICY_VIOLATION", "", "", ""},
 		"detached":         {"sleep 300 & nohup sleep 300 & (sleep 300; echo late) & echo hi", execution.StatusOK, 0, "", "", "hi\n", ""},
 		"not found":        {"eval \"$(printf 'c%srl' u)\"", execution.StatusError, 127, "EXIT", "", "", "<cell>: line 1: curl: command not found"},

@@ -97,6 +97,9 @@ func TestAGrantedVariableIsThereAndNoOther(t *testing.T) {
 	if r.Stdout != "value False\n" {
 		t.Errorf("%+v", r)
 	}
+	if r := run(t, s, execution.Request{Code: "import os\nprint(os.environ.get('GEARBOX_TEST_UNSET', 'default'))"}); r.Stdout != "default\n" {
+		t.Errorf("what nobody has set needs no permission: %+v", r)
+	}
 	if r := run(t, s, execution.Request{Code: "import os\nos.environ['GEARBOX_TEST_SECRET']"}); r.Status != execution.StatusDenied {
 		t.Errorf("%+v", r)
 	}
