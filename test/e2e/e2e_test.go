@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -20,6 +23,11 @@ import (
 // so that the scripts cover what the tests were built from.
 func TestMain(m *testing.M) {
 	sidecar.Reexec()
+	if filepath.Base(os.Args[0]) != "gearbox" {
+		// Tests that are run under nohup ignore hang-ups, and what they start would too.
+		// A signal that is caught is one that a new program begins with unchanged.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Main(m, map[string]func(){"gearbox": gearbox})
 }
 

@@ -219,10 +219,18 @@ def _settle(workspace: str, site_path: list[str]) -> None:
     kept = [p for p in sys.path if p not in ("", own)]
     sys.path[:] = [workspace, *kept, *(p for p in site_path if p not in kept)]
     os.chdir(workspace)
+    _fresh_signals()
     cell.open_streams()
     cell.add_site_builtins()
     cell.prefer_fork()
     frames.hide_guest()
+
+
+def _fresh_signals() -> None:
+    """Begin with the signals of a fresh interpreter: a server under nohup passes on what it ignores."""
+    for number in _SIGNALS - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python ignores these two itself
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _write_files(workspace: str, files: list[dict[str, Any]], body: bytes) -> None:
