@@ -74,6 +74,9 @@ func virtualEnvironment(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.HasPrefix(cache, "/tmp/") {
+		t.Skipf("skipped: %s lies in /tmp, and every sandbox has a /tmp of its own: check the project out elsewhere", cache)
+	}
 	dir := filepath.Join(cache, "libraries-"+hex.EncodeToString(key[:8]))
 	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
 		return dir
