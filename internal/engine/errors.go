@@ -8,6 +8,4 @@ var (
 	ErrConflict = errors.New("operation is in another state")
 	// ErrNotFound says that the principal has no such operation.
 	ErrNotFound = errors.New("no such operation")
-	// ErrClosed says that the engine takes no more work.
-	ErrClosed = errors.New("engine is closed")
 )
