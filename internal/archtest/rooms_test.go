@@ -20,6 +20,7 @@ var rank = map[string]int{
 	"catalog": 1, // tools to Python, pure
 
 	"clientconfig": 1, // other programs' configuration files, edited in place
+	"instance":     1, // the processes of one data directory: knows nothing of what they answer
 
 	"gear":     2, // rules from files
 	"analysis": 2, // facts to permissions
