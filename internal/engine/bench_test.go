@@ -128,7 +128,7 @@ type place struct {
 	python   cpython.Installation
 }
 
-func (p place) Place(context.Context, gear.Frozen, execution.Language) (engine.Place, error) {
+func (p place) Place(context.Context, execution.Principal, gear.Frozen, execution.Language) (engine.Place, error) {
 	return engine.Place{
 		Children: p.children, Backend: "host", Isolation: execution.LevelNone,
 		Template: sandbox.Template{Interpreter: p.python.Digest, Language: execution.Python},
@@ -142,9 +142,9 @@ type counted struct {
 	started atomic.Int64
 }
 
-func (c *counted) Child(ctx context.Context, t sandbox.Template) (sandbox.Child, func(), error) {
+func (c *counted) Child(ctx context.Context, t sandbox.Template, p execution.Principal) (sandbox.Child, func(), error) {
 	c.started.Add(1)
-	return c.Children.Child(ctx, t)
+	return c.Children.Child(ctx, t, p)
 }
 
 type named string

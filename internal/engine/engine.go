@@ -99,7 +99,7 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 	}
 	var place Place
 	if refusal := precheck(frozen, r); refusal == nil && frozen.Enabled() {
-		if place, err = e.c.Places.Place(ctx, frozen, r.Language); err != nil {
+		if place, err = e.c.Places.Place(ctx, r.Principal, frozen, r.Language); err != nil {
 			return "", err
 		}
 	}

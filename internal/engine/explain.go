@@ -18,21 +18,19 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 	if err != nil {
 		return nil, err
 	}
-	place, err := e.c.Places.Place(ctx, frozen, r.Language)
+	place, err := e.c.Places.Place(ctx, r.Principal, frozen, r.Language)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.slots.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer e.slots.Release(1)
-
-	child, release, err := place.Children.Child(ctx, place.Template)
+	child, release, err := place.Children.Child(ctx, place.Template, r.Principal)
 	if err != nil {
+		e.slots.Release(1)
 		return nil, fmt.Errorf("start a sandbox: %w", err)
 	}
-	defer release()
-	defer child.Kill(sandbox.CauseFinished)
+	defer e.letGo(child, func() { release(); e.slots.Release(1) })
 	unwatch := context.AfterFunc(ctx, func() { child.Kill(sandbox.CauseCancelled) })
 	defer unwatch()
 

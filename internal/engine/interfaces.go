@@ -41,17 +41,17 @@ type Place struct {
 	Warnings []string
 }
 
-// Places finds the place for a gear and a language. It waits while the
+// Places finds the place for a principal, a gear and a language. It waits while the
 // interpreter is still being prepared. The error is a
 // *[execution.RejectedError] when there is none.
 type Places interface {
-	Place(ctx context.Context, g gear.Frozen, l execution.Language) (Place, error)
+	Place(ctx context.Context, p execution.Principal, g gear.Frozen, l execution.Language) (Place, error)
 }
 
-// Children hands out parked children. The release function is called once, after
-// the child is dead.
+// Children hands out parked children, to each principal in turn. The release
+// function is called once, after the child is dead.
 type Children interface {
-	Child(ctx context.Context, t sandbox.Template) (child sandbox.Child, release func(), err error)
+	Child(ctx context.Context, t sandbox.Template, p execution.Principal) (child sandbox.Child, release func(), err error)
 }
 
 // Door is the only way to a permit.

@@ -48,14 +48,12 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 	if err := e.slots.Acquire(op.ctx, 1); err != nil {
 		return execution.Result{}, err
 	}
-	defer e.slots.Release(1)
-
-	child, release, err := op.place.Children.Child(op.ctx, op.place.Template)
+	child, release, err := op.place.Children.Child(op.ctx, op.place.Template, op.request.Principal)
 	if err != nil {
+		e.slots.Release(1)
 		return execution.Result{}, fmt.Errorf("start a sandbox: %w", err)
 	}
-	defer release()
-	defer child.Kill(sandbox.CauseAbandoned)
+	defer e.letGo(child, func() { release(); e.slots.Release(1) })
 	unwatch := context.AfterFunc(op.ctx, func() { child.Kill(sandbox.CauseCancelled) })
 	defer unwatch()
 
@@ -83,6 +81,19 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		return execution.Result{}, err
 	}
 	return e.run(op, child)
+}
+
+// letGo ends a child, if nothing did, and gives its place back once nothing of it is
+// left. Nobody waits for that but Close.
+func (e *Engine) letGo(child sandbox.Child, release func()) {
+	child.Kill(sandbox.CauseAbandoned)
+	e.work.Go(func() {
+		defer release()
+		// The context is the engine's last: the backend bounds the wait.
+		if _, err := child.Wait(context.Background()); err != nil {
+			e.c.Logger.Debug("a child ended badly", "error", err)
+		}
+	})
 }
 
 var errAnalysisTime = errors.New("the analysis did not finish in time")
@@ -236,14 +247,7 @@ func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, erro
 	defer stop()
 	head, claimErr := converse(op, child)
 	op.usage.Wall = e.c.Clock.Now().Sub(began)
-	if head != nil {
-		child.Kill(sandbox.CauseFinished)
-	} else if errors.Is(claimErr, bridge.ErrProtocol) {
-		child.Kill(sandbox.CauseProtocol)
-	}
-	// Whatever ended it, the tree is being killed or is gone: this is bounded
-	// by the backend, and the answer must not be lost to a caller who left.
-	ended, err := child.Wait(context.WithoutCancel(op.ctx))
+	ended, err := endOf(context.WithoutCancel(op.ctx), child, head, claimErr)
 	streams.Wait()
 	if err != nil {
 		return execution.Result{}, fmt.Errorf("end the sandbox: %w", err)
@@ -256,6 +260,19 @@ func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, erro
 	op.usage = ended.Usage
 	op.usage.Wall = wall
 	return op.outcome(ended, head), nil
+}
+
+// endOf takes the account of a run that is over. Whatever ended it, the tree is being
+// killed or is gone: this is bounded by the backend, and the answer must not be lost to
+// a caller who left.
+func endOf(ctx context.Context, child sandbox.Child, head *bridge.ResultHead, claimErr error) (sandbox.Ended, error) {
+	if head != nil {
+		return child.Stop(ctx)
+	}
+	if errors.Is(claimErr, bridge.ErrProtocol) {
+		child.Kill(sandbox.CauseProtocol)
+	}
+	return child.Wait(ctx)
 }
 
 // drain takes in both streams until they end and feeds stdin.

@@ -38,6 +38,24 @@ type Principal string
 // Local is the principal of stdio, of the command line and of HTTP without tokens.
 const Local Principal = "local"
 
+// Class is how a principal was told apart from others. Principals of different
+// classes never run code that comes from one warm process.
+type Class string
+
+// The classes.
+const (
+	ClassLocal Class = "local" // the operator's own processes
+	ClassToken Class = "token" // holders of a token
+)
+
+// Class is the class that p is of.
+func (p Principal) Class() Class {
+	if p == Local {
+		return ClassLocal
+	}
+	return ClassToken
+}
+
 // Digest is a SHA-256. The zero Digest names nothing.
 type Digest [sha256.Size]byte
 

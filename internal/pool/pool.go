@@ -50,7 +50,7 @@ func New(b sandbox.Backend) *Pool {
 
 // Child returns a parked child of the template. The caller kills it, waits for
 // its end, and calls release once.
-func (p *Pool) Child(ctx context.Context, t sandbox.Template) (sandbox.Child, func(), error) {
+func (p *Pool) Child(ctx context.Context, t sandbox.Template, _ execution.Principal) (sandbox.Child, func(), error) {
 	var err error
 	for range attempts {
 		var e *entry

@@ -80,13 +80,14 @@ func (child) Stdout() io.Reader                           { return nil }
 func (child) Stderr() io.Reader                           { return nil }
 func (child) Arm(context.Context, sandbox.Arm) error      { return nil }
 func (child) Kill(sandbox.Cause)                          {}
+func (child) Stop(context.Context) (sandbox.Ended, error) { return sandbox.Ended{}, nil }
 func (child) Wait(context.Context) (sandbox.Ended, error) { return sandbox.Ended{}, nil }
 
 func template(i int) sandbox.Template { return sandbox.Template{Shape: sandbox.Shape{Processes: i}} }
 
 func take(t *testing.T, p *pool.Pool, tpl sandbox.Template) func() {
 	t.Helper()
-	_, release, err := p.Child(t.Context(), tpl)
+	_, release, err := p.Child(t.Context(), tpl, execution.Local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestCloseEndsEverySourceAndTakesNoMore(t *testing.T) {
 			t.Errorf("source %d is open", i)
 		}
 	}
-	if _, _, err := p.Child(t.Context(), template(1)); !errors.Is(err, sandbox.ErrSourceDead) {
+	if _, _, err := p.Child(t.Context(), template(1), execution.Local); !errors.Is(err, sandbox.ErrSourceDead) {
 		t.Errorf("%v", err)
 	}
 }

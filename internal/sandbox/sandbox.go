@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -60,6 +61,12 @@ type Child interface {
 	// Kill ends the whole process tree. It never blocks and may be repeated;
 	// the first cause stands. Streams and bridge end once the tree is dead.
 	Kill(Cause)
+	// Stop ends a child whose result was read, as Kill with [CauseFinished]
+	// does, and gives the account of it as it stands at that moment: it does
+	// not wait until the kernel has taken the tree apart. When it returns,
+	// stdout and stderr end after what was written before the result. A cause
+	// that came before stands, and so does the right to Wait.
+	Stop(context.Context) (Ended, error)
 	// Wait blocks until nothing of the child is left, then tells what the
 	// kernel saw. It may be called again and answers the same.
 	Wait(context.Context) (Ended, error)
@@ -79,6 +86,10 @@ type Arm struct {
 	Files       []execution.File
 	// NoFork refuses new processes; NoExec refuses new programs.
 	NoFork, NoExec bool
+	// Timeout is the longest that a run may last: the net below the wall clock
+	// is cut to it.
+	Timeout   time.Duration
+	OpenFiles int
 }
 
 // Cause is why a child was killed.
@@ -119,9 +130,14 @@ type Template struct {
 	// Interpreter names an installation that the backend was given.
 	Interpreter execution.Digest
 	Environment execution.Digest
-	Preload     string
-	Language    execution.Language
-	Shape       Shape
+	// Preload are modules of the operator's environment that children find
+	// imported, names separated by commas. They run in the fork server, before
+	// anything is sealed.
+	Preload string
+	// Class keeps principals apart that must not share a fork server.
+	Class    execution.Class
+	Language execution.Language
+	Shape    Shape
 }
 
 // Shape is the ceiling of a gear: what a child may at most need. A run is only
@@ -133,7 +149,14 @@ type Shape struct {
 	Programs string
 	// Reads are the host files and directories that are present, read-only, one a
 	// line; DIR/** is a whole directory.
-	Reads        string
+	Reads string
+	// NoFork and NoExec are refused to every child of the template from the
+	// start; a run whose gear allows them has another template.
+	NoFork, NoExec bool
+	// Timeout is the longest that a run may last: the net below the wall clock,
+	// a limit on processor time, is cut to it.
+	Timeout      time.Duration
+	OpenFiles    int
 	Memory       execution.Bytes
 	Processes    int
 	Scratch      execution.Bytes

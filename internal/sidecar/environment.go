@@ -24,7 +24,7 @@ func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
 		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: e.places.languages(e.gear),
 		WorkDir: "/workspace", Limits: e.gear.Limits(),
 	}
-	place, err := e.places.Place(ctx, e.gear, e.places.mainLanguage())
+	place, err := e.places.Place(ctx, execution.Local, e.gear, e.places.mainLanguage())
 	if err != nil {
 		info.Warnings = []string{err.Error()}
 		return info, nil

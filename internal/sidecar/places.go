@@ -95,7 +95,7 @@ func (p *places) prepare(ctx context.Context) {
 		return
 	}
 	if p.isolates() {
-		if _, err := p.Place(ctx, p.base, p.mainLanguage()); err != nil && ctx.Err() == nil {
+		if _, err := p.Place(ctx, execution.Local, p.base, p.mainLanguage()); err != nil && ctx.Err() == nil {
 			p.log.Warn("executions will be refused", "error", err)
 		}
 	}
@@ -133,7 +133,7 @@ func (p *places) compile(ctx context.Context) {
 	p.compiled = &compiled
 	p.mu.Unlock()
 	if p.isolates() {
-		if _, err := p.boxed.Level(ctx, template(compiled, p.base, p.mainLanguage())); err != nil {
+		if _, err := p.boxed.Level(ctx, template(compiled, p.base, p.mainLanguage(), execution.ClassLocal)); err != nil {
 			p.log.Warn("the compiled interpreter does not start; the plain one stays in use", "error", err)
 			return
 		}
@@ -201,7 +201,7 @@ func (p *places) interpreter(ctx context.Context, d execution.Digest) (sandbox.I
 }
 
 // Place implements [engine.Places].
-func (p *places) Place(ctx context.Context, g gear.Frozen, l execution.Language) (engine.Place, error) {
+func (p *places) Place(ctx context.Context, who execution.Principal, g gear.Frozen, l execution.Language) (engine.Place, error) {
 	if l == execution.Bash && !p.shell {
 		return engine.Place{}, unavailable(noShell+": "+shellHint, "language")
 	}
@@ -209,7 +209,7 @@ func (p *places) Place(ctx context.Context, g gear.Frozen, l execution.Language)
 	if err != nil {
 		return engine.Place{}, p.noPython(err)
 	}
-	place := engine.Place{Interpreter: python.Content, Analyser: p.analyser, Template: template(python, g, l)}
+	place := engine.Place{Interpreter: python.Content, Analyser: p.analyser, Template: template(python, g, l, who.Class())}
 	if l == execution.Bash {
 		place.Analyser = shell.Version
 	}
@@ -285,16 +285,18 @@ func unavailable(message, field string) error {
 // gear: what any run under it may need. Where the gear grants bash as a program too,
 // the children for Python hold all that a source in bash needs, and one fork server
 // serves both.
-func template(python cpython.Installation, g gear.Frozen, lang execution.Language) sandbox.Template {
+func template(python cpython.Installation, g gear.Frozen, lang execution.Language, c execution.Class) sandbox.Template {
 	l, programs := g.Limits(), g.Programs()
+	alone := lang == execution.Python // bash is a program that forks
 	if slices.Contains(programs, string(execution.Bash)) || slices.Equal(programs, []string{"*"}) {
 		lang = execution.Python
 	}
 	return sandbox.Template{
-		Interpreter: python.Digest, Language: lang,
+		Interpreter: python.Digest, Language: lang, Class: c,
 		Shape: sandbox.Shape{
 			Programs: strings.Join(programs, ","), Reads: strings.Join(g.Granted(policy.Read), "\n"),
-			Memory: l.Memory, Processes: l.Processes, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
+			NoFork: alone && !g.Forks(), NoExec: alone && programs == nil,
+			Timeout: l.MaxTimeout, Memory: l.Memory, Processes: l.Processes, OpenFiles: l.OpenFiles, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
 		},
 	}
 }

@@ -18,7 +18,7 @@ func TestWithoutBashOnTheMachineOnlyBashIsUnavailable(t *testing.T) {
 	}
 	p := &places{shell: false}
 	var rejected *execution.RejectedError
-	if _, err := p.Place(t.Context(), frozen, execution.Bash); !errors.As(err, &rejected) ||
+	if _, err := p.Place(t.Context(), execution.Local, frozen, execution.Bash); !errors.As(err, &rejected) ||
 		rejected.Code != execution.CodeUnavailable || !strings.Contains(rejected.Message, "apt-get install bash") {
 		t.Errorf("error %v", err)
 	}

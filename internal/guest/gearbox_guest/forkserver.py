@@ -235,6 +235,8 @@ def _run_cell(
             lambda restrictions: seal.narrow(plan, restrictions),
             seal.workspace_in(place),
             site_path,
+            no_fork=plan.no_fork,
+            no_exec=plan.no_exec,
         )
     except seal.StepError as error:
         os.write(2, f"gearbox seal: {error}\n".encode())

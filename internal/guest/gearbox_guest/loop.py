@@ -32,10 +32,20 @@ _SIGNALS = signal.valid_signals()
 Narrow = Callable[[dict[str, Any]], None]
 
 
-def serve(read_fd: int, write_fd: int, narrow: Narrow, workspace: str, site_path: list[str]) -> NoReturn:
+def serve(
+    read_fd: int,
+    write_fd: int,
+    narrow: Narrow,
+    workspace: str,
+    site_path: list[str],
+    *,
+    no_fork: bool = False,
+    no_exec: bool = False,
+) -> NoReturn:
     """Speak with the host until it kills this process or closes the bridge.
 
-    narrow puts the arm frame's limits, no_fork and no_exec in force and raises OSError when it cannot.
+    narrow puts the arm frame's limits, no_fork and no_exec in force and raises OSError when it cannot. no_fork and
+    no_exec tell of what is in force already.
     """
     stream = bridge.Stream(read_fd, write_fd)
     stream.move_away()
@@ -43,7 +53,7 @@ def serve(read_fd: int, write_fd: int, narrow: Narrow, workspace: str, site_path
     # A forked copy of the program must neither speak for it nor keep the bridge open.
     os.register_at_fork(after_in_child=stream.close)
     try:
-        _Guest(stream, narrow, workspace, site_path).converse()
+        _Guest(stream, narrow, workspace, site_path, no_fork, no_exec).converse()
     except (bridge.ProtocolError, OSError):
         pass
     # The host closed the bridge: nobody is left to end this process.
@@ -63,7 +73,15 @@ def warm(rounds: int) -> None:
 class _Guest:
     """The state of one conversation."""
 
-    def __init__(self, stream: bridge.Stream, narrow: Narrow, workspace: str, site_path: list[str]) -> None:
+    def __init__(
+        self,
+        stream: bridge.Stream,
+        narrow: Narrow,
+        workspace: str,
+        site_path: list[str],
+        no_fork: bool,
+        no_exec: bool,
+    ) -> None:
         self._stream = stream
         self._narrow = narrow
         self._workspace = workspace
@@ -74,7 +92,7 @@ class _Guest:
         self._program: cell.Program | None = None
         self._failure: dict[str, Any] | None = None
         self._armed = False
-        self._restrictions: dict[str, Any] = {"limits": {}, "no_fork": False, "no_exec": False}
+        self._restrictions: dict[str, Any] = {"no_fork": no_fork, "no_exec": no_exec}
 
     def converse(self) -> None:
         """Answer frames until the stream ends. After the result, and after a frame of an unknown kind, only wait."""
@@ -145,12 +163,14 @@ class _Guest:
         os.environ.update(head.get("environment") or {})
         if "TZ" in (head.get("environment") or {}):
             time.tzset()
-        self._restrictions = {
+        narrower = {
             "limits": head.get("limits") or {},
             "no_fork": head.get("no_fork") is True,
             "no_exec": head.get("no_exec") is True,
         }
-        self._narrow(self._restrictions)
+        self._narrow(narrower)
+        for name in ("no_fork", "no_exec"):
+            self._restrictions[name] = self._restrictions[name] or narrower[name]
 
     def _run(self, frame: bridge.Frame) -> NoReturn:
         try:

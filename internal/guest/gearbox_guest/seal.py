@@ -74,6 +74,9 @@ class Plan:
         self.memory = int(config["memory"])
         self.processes = int(config["processes"])
         self.open_files = int(config["open_files"])
+        self.cpu_seconds = int(config["cpu_seconds"])
+        self.no_fork = config["seal_no_fork"] is True
+        self.no_exec = config["seal_no_exec"] is True
 
 
 class StepError(Exception):
@@ -94,7 +97,7 @@ def seal(plan: Plan, descriptors: list[int], place: str) -> None:
         ("descriptors", lambda: take_descriptors(descriptors, keep=int(plan.level == NO_PROC))),
         *alone,
         ("limits", lambda: set_limits(plan)),
-        ("seccomp", lambda: kernel.install_filter(plan.cell_filter)),
+        ("seccomp", lambda: install_filters(plan)),
         ("randomness", reseed),
     ]
     for name, step in steps:
@@ -284,8 +287,18 @@ def set_limits(plan: Plan) -> None:
         (resource.RLIMIT_NOFILE, plan.open_files),
         (resource.RLIMIT_NPROC, plan.processes),
         (resource.RLIMIT_AS, plan.memory),
+        (resource.RLIMIT_CPU, plan.cpu_seconds),
     ):
         lower_limit(what, most)
+
+
+def install_filters(plan: Plan) -> None:
+    """The filter of every cell, and those that no run of the template does without."""
+    kernel.install_filter(plan.cell_filter)
+    if plan.no_fork:
+        kernel.install_filter(plan.no_fork_filter)
+    if plan.no_exec:
+        kernel.install_filter(plan.no_exec_filter)
 
 
 def lower_limit(what: int, most: int) -> None:

@@ -159,6 +159,12 @@ func removeTree(dir string) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
+// Stop waits for the end: the keeper's account is all there is.
+func (c *child) Stop(ctx context.Context) (sandbox.Ended, error) {
+	c.Kill(sandbox.CauseFinished)
+	return c.Wait(ctx)
+}
+
 // Wait blocks until the tree is dead and the workspace is removed.
 func (c *child) Wait(ctx context.Context) (sandbox.Ended, error) {
 	select {

@@ -15,26 +15,30 @@ import (
 )
 
 // Arm has the guest narrow itself and then looks from outside whether it did.
+//
+// What the template holds every child to is in force already and was checked then, so
+// that an ordinary run has nothing to add and the guest is not asked.
 func (c *child) Arm(ctx context.Context, a sandbox.Arm) error {
-	ctx, cancel := context.WithTimeout(ctx, armTimeout)
-	defer cancel()
-	head := armHead(a)
-	switch {
-	case c.confined():
-		head.Limits.Processes = 0 // the group counts them, and what it refuses can be seen
-	case c.source.outside.bare:
-		head.Limits.Processes = c.source.amongOthers(a.Limits)
-	}
-	if err := c.sendArm(ctx, head, a.Files); err != nil {
-		return fmt.Errorf("arm child: %w", err)
-	}
-	filters := 1
-	for _, more := range []bool{a.NoFork, a.NoExec} {
-		if more {
-			filters++
+	if head := c.narrower(a); !isEmpty(head) || len(a.Files) > 0 {
+		if err := c.narrow(ctx, head, a.Files); err != nil {
+			return err
 		}
 	}
-	err := c.source.outside.check(c.processes(), filters)
+	if err := c.tighten(a.Limits); err != nil {
+		return err
+	}
+	c.watchMemory(a.Limits)
+	return nil
+}
+
+// narrow asks the guest and believes what can be seen.
+func (c *child) narrow(ctx context.Context, head bridge.ArmHead, files []execution.File) error {
+	ctx, cancel := context.WithTimeout(ctx, armTimeout)
+	defer cancel()
+	if err := c.sendArm(ctx, head, files); err != nil {
+		return fmt.Errorf("arm child: %w", err)
+	}
+	err := c.source.outside.check(c.processes(), filters(c.source.shape)+trueOf(head.NoFork, head.NoExec))
 	if err == nil {
 		err = c.processes().unlessGone(checkLimits(c.cell, head.Limits))
 	}
@@ -42,11 +46,24 @@ func (c *child) Arm(ctx context.Context, a sandbox.Arm) error {
 		c.source.distrust(c, err)
 		return fmt.Errorf("child is not narrowed: %w", err)
 	}
-	if err := c.tighten(a.Limits); err != nil {
-		return err
-	}
-	c.watchMemory(a.Limits)
 	return nil
+}
+
+// filters is how many system call filters every cell of the shape has.
+func filters(s sandbox.Shape) int { return 1 + trueOf(s.NoFork, s.NoExec) }
+
+func trueOf(of ...bool) int {
+	n := 0
+	for _, b := range of {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+func isEmpty(h bridge.ArmHead) bool {
+	return h.Limits == bridge.ArmLimits{} && len(h.Environment) == 0 && !h.NoFork && !h.NoExec
 }
 
 func (c *child) sendArm(ctx context.Context, head bridge.ArmHead, files []execution.File) error {
@@ -77,17 +94,31 @@ func (c *child) sendArm(ctx context.Context, head bridge.ArmHead, files []execut
 	return nil
 }
 
-func armHead(a sandbox.Arm) bridge.ArmHead {
-	return bridge.ArmHead{
-		Environment: a.Environment, NoFork: a.NoFork, NoExec: a.NoExec,
+// narrower is what the run adds to what its template has put in force.
+func (c *child) narrower(a sandbox.Arm) bridge.ArmHead {
+	shape := c.source.shape
+	below := func(run, sealed int64) int64 {
+		if run >= sealed {
+			return 0
+		}
+		return run
+	}
+	head := bridge.ArmHead{
+		Environment: a.Environment, NoFork: a.NoFork && !shape.NoFork, NoExec: a.NoExec && !shape.NoExec,
 		Limits: bridge.ArmLimits{
-			AddressSpace: int64(a.Limits.Memory),
-			CPUSeconds:   cpuSeconds(a.Limits),
-			Processes:    int64(a.Limits.Processes),
-			OpenFiles:    int64(a.Limits.OpenFiles),
-			FileSize:     int64(a.Limits.Scratch),
+			AddressSpace: below(int64(a.Limits.Memory), int64(shape.Memory)),
+			Processes:    below(int64(a.Limits.Processes), int64(shape.Processes)),
+			OpenFiles:    below(int64(a.Limits.OpenFiles), int64(shape.OpenFiles)),
+			FileSize:     below(int64(a.Limits.Scratch), int64(shape.Scratch)),
 		},
 	}
+	switch {
+	case c.confined():
+		head.Limits.Processes = 0 // the group counts them, and what it refuses can be seen
+	case c.source.outside.bare:
+		head.Limits.Processes = c.source.amongOthers(a.Limits)
+	}
+	return head
 }
 
 // cpuSlack is what the processor limit leaves above the wall clock: the guest's own
@@ -96,11 +127,8 @@ const cpuSlack = 5 * time.Second
 
 // cpuSeconds is the net below the wall clock, which is what ends a run: more
 // processor time than one process can use within it.
-func cpuSeconds(l execution.Limits) int64 {
-	if l.Timeout <= 0 {
-		return 0
-	}
-	return int64(math.Ceil((l.Timeout + cpuSlack).Seconds())) * int64(runtime.NumCPU())
+func cpuSeconds(timeout time.Duration) int64 {
+	return int64(math.Ceil((timeout + cpuSlack).Seconds())) * int64(runtime.NumCPU())
 }
 
 // watchMemory begins to measure the tree.

@@ -118,6 +118,12 @@ func withDefaults(s sandbox.Shape) sandbox.Shape {
 	if s.Memory <= 0 {
 		s.Memory = d.Memory
 	}
+	if s.Timeout <= 0 {
+		s.Timeout = d.MaxTimeout
+	}
+	if s.OpenFiles <= 0 {
+		s.OpenFiles = d.OpenFiles
+	}
 	if s.Processes <= 0 {
 		s.Processes = d.Processes
 	}

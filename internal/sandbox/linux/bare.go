@@ -50,7 +50,7 @@ func (b *Backend) openBare(ctx context.Context, in sandbox.Interpreter, shape sa
 	if err != nil {
 		return nil, err
 	}
-	return newSource(b, s, execution.LevelNoUserns, shape, home)
+	return newSource(b, s, execution.LevelNoUserns, shape, c.server.sealed(), home)
 }
 
 // bareConfig moves into home what a sandbox has in a root of its own elsewhere, and

@@ -45,8 +45,8 @@ type child struct {
 	id      int
 	streams streams
 	bridge  bridge.Conn
-	stdout  io.Reader
-	stderr  io.Reader
+	stdout  *output
+	stderr  *output
 
 	started chan struct{} // closed when the processes are known
 	ended   chan struct{} // closed when nothing is left; the result is set before
@@ -71,8 +71,8 @@ func newChild(s *source, id int, ours streams) *child {
 	return &child{
 		source: s, id: id, streams: ours,
 		bridge:  bridge.NewLimited(duplex{closingReader{ours.bridge}}, bridge.MaxGuestFrame),
-		stdout:  closingReader{ours.stdout},
-		stderr:  closingReader{ours.stderr},
+		stdout:  &output{closingReader: closingReader{ours.stdout}},
+		stderr:  &output{closingReader: closingReader{ours.stderr}},
 		started: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -175,9 +175,7 @@ func (c *child) end(account func(*sandbox.Ended), err error) {
 	if c.cause == sandbox.CauseNone {
 		c.err = err
 	}
-	if c.watch != nil {
-		c.result.Usage.MemoryPeak, c.result.ProcessesFull = c.source.watcher.remove(c.watch)
-	}
+	c.unwatch(&c.result)
 	if c.place != "" {
 		c.result.ScratchFull = c.cause == sandbox.CauseScratch
 		c.source.clear(c.place)

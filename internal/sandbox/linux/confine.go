@@ -103,17 +103,27 @@ func (c *child) count(e *sandbox.Ended) {
 	if c.group == nil {
 		return
 	}
+	killed := c.readGroup(e)
+	if e.Cause == sandbox.CauseNone && e.Signal == int(unix.SIGKILL) && killed {
+		e.Cause = sandbox.CauseMemory
+	}
+	c.source.disband(c.group)
+	c.group = nil
+}
+
+// readGroup takes what the group has counted, and tells whether the kernel had to kill
+// for its memory. The mutex is held.
+func (c *child) readGroup(e *sandbox.Ended) (killed bool) {
+	if c.group == nil {
+		return false
+	}
 	usage, err := c.group.Usage()
 	if err != nil {
 		c.source.backend.config.Logger.Warn("a control group could not be read", "error", err)
 	}
 	e.Usage.MemoryPeak = max(e.Usage.MemoryPeak, usage.MemoryPeak)
 	e.ProcessesFull = e.ProcessesFull || usage.Refused > 0
-	if e.Cause == sandbox.CauseNone && e.Signal == int(unix.SIGKILL) && usage.OOMKills > 0 {
-		e.Cause = sandbox.CauseMemory
-	}
-	c.source.disband(c.group)
-	c.group = nil
+	return usage.OOMKills > 0
 }
 
 // disband removes a group beside the path of the answer. Close waits for it.

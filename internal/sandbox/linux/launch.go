@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/seccomp"
@@ -33,8 +34,6 @@ const (
 	reapTimeout = time.Second
 	// maxDatagram bounds one message on the control socket.
 	maxDatagram = 64 << 10
-	// openFilesCeiling is what a run's limit on open files may be lowered from.
-	openFilesCeiling = 1024
 
 	namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
@@ -72,7 +71,11 @@ type serverConfig struct {
 	Memory       int64    `json:"memory"`
 	Processes    int      `json:"processes"`
 	OpenFiles    int      `json:"open_files"`
-	SitePath     []string `json:"site_path"`
+	CPUSeconds   int64    `json:"cpu_seconds"`
+	// SealNoFork and SealNoExec stack those filters on every child.
+	SealNoFork bool     `json:"seal_no_fork"`
+	SealNoExec bool     `json:"seal_no_exec"`
+	SitePath   []string `json:"site_path"`
 }
 
 func newServerConfig(level execution.Level, in sandbox.Interpreter, shape sandbox.Shape) serverConfig {
@@ -90,8 +93,17 @@ func newServerConfig(level execution.Level, in sandbox.Interpreter, shape sandbo
 		CellFilter: encode(cell), ReaperFilter: encode(reaper),
 		NoFork: encode(seccomp.NoFork()), NoExec: encode(seccomp.NoExec()),
 		Scratch: int64(shape.Scratch), ScratchFiles: shape.ScratchFiles,
-		Memory: int64(shape.Memory), OpenFiles: openFilesCeiling,
+		Memory: int64(shape.Memory), OpenFiles: shape.OpenFiles, CPUSeconds: cpuSeconds(shape.Timeout),
+		SealNoFork: shape.NoFork, SealNoExec: shape.NoExec,
 		SitePath: append([]string{}, in.Path...),
+	}
+}
+
+// sealed are the limits that every child has before anything is known of a run.
+func (c serverConfig) sealed() bridge.ArmLimits {
+	return bridge.ArmLimits{
+		AddressSpace: c.Memory, CPUSeconds: c.CPUSeconds, Processes: int64(c.Processes),
+		OpenFiles: int64(c.OpenFiles), FileSize: c.Scratch,
 	}
 }
 

@@ -64,7 +64,7 @@ func (b *Backend) openAt(ctx context.Context, level execution.Level, in sandbox.
 	if err != nil {
 		return nil, err
 	}
-	return newSource(b, s, level, shape, nil)
+	return newSource(b, s, level, shape, server.sealed(), nil)
 }
 
 // weaker is the level to try when level failed with err. Without a mounted proc

@@ -96,7 +96,7 @@ func TestMissingNoNewPrivilegesIsCaughtFromOutside(t *testing.T) {
 		`("capabilities", lambda: (kernel.install_filter(plan.cell_filter), kernel.drop_capabilities()))`)
 	for _, step := range []string{
 		`("no new privileges", kernel.no_new_privileges),`, `("landlock", lambda: restrict_files(["/"], _SCRATCH)),`,
-		`("seccomp", lambda: kernel.install_filter(plan.cell_filter)),`,
+		`("seccomp", lambda: install_filters(plan)),`,
 	} {
 		files = replaced(t, files, "seal.py", step, "")
 	}

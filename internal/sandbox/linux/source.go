@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
@@ -24,6 +25,7 @@ type source struct {
 	watcher *watcher
 	level   execution.Level
 	shape   sandbox.Shape
+	sealed  bridge.ArmLimits
 	home    *shelter // nil where there are mounts
 	// disbanding are the removals of control groups that are under way.
 	disbanding sync.WaitGroup
@@ -37,7 +39,7 @@ type source struct {
 
 var _ sandbox.Source = (*source)(nil)
 
-func newSource(b *Backend, s *server, level execution.Level, shape sandbox.Shape, home *shelter) (*source, error) {
+func newSource(b *Backend, s *server, level execution.Level, shape sandbox.Shape, sealed bridge.ArmLimits, home *shelter) (*source, error) {
 	out, err := newOutside(s.process.Pid, level, b.identity)
 	if err != nil {
 		s.stop()
@@ -45,7 +47,7 @@ func newSource(b *Backend, s *server, level execution.Level, shape sandbox.Shape
 		return nil, err
 	}
 	src := &source{
-		backend: b, server: s, level: level, shape: shape, home: home, outside: out, watcher: newWatcher(),
+		backend: b, server: s, level: level, shape: shape, sealed: sealed, home: home, outside: out, watcher: newWatcher(),
 		done: make(chan struct{}), children: map[int]*child{},
 	}
 	if home != nil && b.identity.root {
@@ -267,7 +269,10 @@ func (s *source) settle(ctx context.Context, c *child) error {
 	if err := c.readHello(ctx); err != nil {
 		return c.explain(ctx, err)
 	}
-	err := s.outside.check(c.processes(), 1)
+	err := s.outside.check(c.processes(), filters(s.shape))
+	if err == nil {
+		err = c.processes().unlessGone(checkLimits(c.cell, s.sealed))
+	}
 	if err == nil {
 		err = s.outside.checkServer(s.server.process.Pid)
 	}

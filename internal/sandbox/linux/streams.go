@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -101,6 +103,45 @@ func (r closingReader) Read(p []byte) (int, error) {
 		err = io.EOF
 	}
 	return n, err
+}
+
+// output is a stream of a program. Once cut, it ends after what is in the pipe, though
+// processes that are being killed may still hold the other end.
+type output struct {
+	closingReader
+	isCut atomic.Bool
+}
+
+// cut may be called while the stream is being read.
+func (o *output) cut() {
+	o.isCut.Store(true)
+	_ = o.f.SetReadDeadline(time.Unix(1, 0)) // fails only when the stream has ended already
+}
+
+func (o *output) Read(p []byte) (int, error) {
+	n, err := o.closingReader.Read(p)
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !o.isCut.Load() {
+		return n, err
+	}
+	if n := o.rest(p); n > 0 {
+		return n, nil
+	}
+	_ = o.f.Close()
+	return 0, io.EOF
+}
+
+// rest takes what is in the pipe. A file whose deadline has passed is not read
+// otherwise.
+func (o *output) rest(p []byte) int {
+	var n int
+	raw, err := o.f.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), p) })
+	}
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // duplex is the host's end of a bridge.

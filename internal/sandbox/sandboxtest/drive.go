@@ -54,15 +54,20 @@ func Drive(ctx context.Context, child sandbox.Child, p Program) (Outcome, error)
 	}
 	streams := drain(child, p, &out)
 	out.Result, out.ResultErr = Execute(child.Bridge(), p.Variables)
+	out.Ended, err = end(context.WithoutCancel(ctx), child, out.ResultErr)
+	streams()
+	_, waitErr := child.Wait(context.WithoutCancel(ctx))
+	return out, errors.Join(err, waitErr)
+}
+
+func end(ctx context.Context, child sandbox.Child, resultErr error) (sandbox.Ended, error) {
 	switch {
-	case out.ResultErr == nil:
-		child.Kill(sandbox.CauseFinished)
-	case errors.Is(out.ResultErr, bridge.ErrProtocol):
+	case resultErr == nil:
+		return child.Stop(ctx)
+	case errors.Is(resultErr, bridge.ErrProtocol):
 		child.Kill(sandbox.CauseProtocol)
 	}
-	out.Ended, err = child.Wait(context.WithoutCancel(ctx))
-	streams()
-	return out, err
+	return child.Wait(ctx)
 }
 
 // Analyse sends Python source and reads its facts.

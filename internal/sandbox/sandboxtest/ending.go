@@ -25,6 +25,8 @@ var endingTests = []test{
 	{"FirstCauseStandsAndKillMayBeRepeated", firstCauseStands},
 	{"KillUnblocksReadersAndWait", killUnblocks},
 	{"WaitObeysItsContext", waitObeysItsContext},
+	{"StopKeepsAllThatWasWrittenBeforeTheResult", stopKeepsOutput},
+	{"StopAfterAnotherCauseTellsThatCause", stopAfterKill},
 	{"DeafProgramDies", deafProgramDies},
 	{"BackgroundProcessesDieWithTheChild", backgroundProcessesDie},
 	{"ForkThatFallsOffItsEndDoesNotAnswer", forkDoesNotAnswer},
@@ -102,6 +104,38 @@ func killUnblocks(t *testing.T, s *suite) {
 	})
 	child.Kill(sandbox.CauseCancelled)
 	wg.Wait()
+}
+
+// stopKeepsOutput: the last megabyte is printed in an instant, and another process that
+// holds the stream goes on writing.
+func stopKeepsOutput(t *testing.T, s *suite) {
+	const size = 1 << 20
+	out := s.finish(t, Program{Code: fmt.Sprintf(`
+import os, sys
+ready, told = os.pipe()
+if os.fork() == 0:
+    os.write(told, b".")
+    while True:
+        os.write(2, b"noise" * 100)
+os.read(ready, 1)
+sys.stdout.write("x" * %d)
+`, size), Stdin: strings.Repeat("nobody reads this", 1<<16)})
+	if len(out.Stdout) != size || out.Ended.Cause != sandbox.CauseFinished {
+		t.Errorf("%d bytes of %d, cause %q", len(out.Stdout), size, out.Ended.Cause)
+	}
+	if out.Ended.Usage.CPU <= 0 || out.Ended.Usage.MemoryPeak <= 0 {
+		t.Errorf("usage %+v", out.Ended.Usage)
+	}
+}
+
+func stopAfterKill(t *testing.T, s *suite) {
+	child := s.start(t)
+	child.Kill(sandbox.CauseMemory)
+	for _, end := range []func(context.Context) (sandbox.Ended, error){child.Stop, child.Wait, child.Stop} {
+		if ended, err := end(t.Context()); err != nil || ended.Cause != sandbox.CauseMemory {
+			t.Errorf("cause %q, %v", ended.Cause, err)
+		}
+	}
 }
 
 func waitObeysItsContext(t *testing.T, s *suite) {
