@@ -15,6 +15,10 @@ type HelloHead struct {
 // AnalyseHead asks for the facts of the source in the frame's body.
 type AnalyseHead struct {
 	Language string `json:"language"`
+	// Skip has the guest take the source unread: there are no facts, and what does
+	// not parse fails when it is run. The host does so after an analysis that did
+	// not finish, once somebody has decided about the source all the same.
+	Skip bool `json:"skip,omitempty"`
 }
 
 // FactsHead is what the source would do. With Failure set the source does not

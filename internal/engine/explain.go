@@ -2,12 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
-	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
 // Permissions tells what a program would need, by the analysis that a run begins
@@ -22,23 +20,10 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 	if err != nil {
 		return nil, err
 	}
-	if err := e.slots.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	child, release, err := place.Children.Child(ctx, place.Template, r.Principal)
-	if err != nil {
-		e.slots.Release(1)
-		return nil, fmt.Errorf("start a sandbox: %w", err)
-	}
-	defer e.letGo(child, func() { release(); e.slots.Release(1) })
-	unwatch := context.AfterFunc(ctx, func() { child.Kill(sandbox.CauseCancelled) })
-	defer unwatch()
-
 	op := newOperation(ctx, "", r, frozen, place)
-	facts, err := e.analyse(op, child) //nolint:contextcheck // the operation's context is made of ctx
+	s, facts, err := e.analyse(op) //nolint:contextcheck // the operation's context is made of ctx
+	defer func() { e.leave(s) }()
 	switch {
-	case errors.Is(err, errAnalysisTime):
-		return []policy.Permission{{Kind: policy.Unsafe, Target: "unanalysable"}}, nil
 	case err != nil:
 		return nil, err
 	case facts.Failure != nil:

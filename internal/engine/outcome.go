@@ -133,6 +133,16 @@ func (op *operation) cancelled(cause error) execution.Result {
 	return end(op.base(v.status), v, -1)
 }
 
+// interrupted is the answer when the warm process behind the sandbox ended, and the
+// program with it. What it printed until then is kept.
+func (op *operation) interrupted() execution.Result {
+	reason := "The sandbox was ended from outside before the program started. Nothing was run; the call may be repeated."
+	if op.state == execution.StateRunning {
+		reason = "The sandbox was ended from outside while the program ran. Nothing of it goes on; what it had done outside the sandbox, if anything, stands."
+	}
+	return end(op.base(execution.StatusInterrupted), verdict{execution.StatusInterrupted, execution.CodeInterrupted, reason}, -1)
+}
+
 // failed is the answer when we failed. The reason is in the log, not here: it
 // may hold what the caller must not see.
 func (op *operation) failed() execution.Result {

@@ -9,7 +9,6 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
-	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // refused turns the door's no into an answer. Any other error is our own.
@@ -29,22 +28,6 @@ func (op *operation) denied(e *execution.Error) execution.Result {
 		r.Denied = append(r.Denied, v.Permission)
 	}
 	return r
-}
-
-// unanalysable is the answer to source whose analysis did not end well: it would
-// do something, and nobody knows what. Any other error is our own.
-func (op *operation) unanalysable(err error) (execution.Result, error) {
-	if !errors.Is(err, errAnalysisTime) {
-		return execution.Result{}, err
-	}
-	return op.denied(&execution.Error{
-		Code:    string(execution.CodePolicyViolation),
-		Message: "The source takes too long to analyse, so nobody can say what it would do. Nothing was run.",
-		Violations: []execution.Violation{{
-			Rule: "default", Permission: policy.Permission{Kind: policy.Unsafe, Target: "unanalysable"}.String(),
-			Hint: "Split the code into smaller calls, and move large literals into files or variables.",
-		}},
-	}), nil
 }
 
 func violations(d *authz.DeniedError, code string) *execution.Error {

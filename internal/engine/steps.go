@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
-	"github.com/gearbox-mcp/gearbox/internal/analysis/shell"
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
@@ -30,6 +29,9 @@ func (e *Engine) execute(op *operation) execution.Result {
 		return res
 	case context.Cause(op.ctx) != nil:
 		return op.cancelled(context.Cause(op.ctx))
+	case errors.Is(err, sandbox.ErrSourceDead):
+		e.c.Logger.Warn("a sandbox ended under an execution", "operation_id", op.id, "error", err)
+		return op.interrupted()
 	default:
 		e.c.Logger.Error("an execution failed for a reason of our own", "operation_id", op.id, "error", err)
 		return op.failed()
@@ -45,22 +47,11 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		_, err := e.authorize(op, nil)
 		return op.refused(err)
 	}
-	if err := e.slots.Acquire(op.ctx, 1); err != nil {
+	seat, facts, err := e.analyse(op)
+	if err != nil {
 		return execution.Result{}, err
 	}
-	child, release, err := op.place.Children.Child(op.ctx, op.place.Template, op.request.Principal)
-	if err != nil {
-		e.slots.Release(1)
-		return execution.Result{}, fmt.Errorf("start a sandbox: %w", err)
-	}
-	defer e.letGo(child, func() { release(); e.slots.Release(1) })
-	unwatch := context.AfterFunc(op.ctx, func() { child.Kill(sandbox.CauseCancelled) })
-	defer unwatch()
-
-	facts, err := e.analyse(op, child)
-	if err != nil {
-		return op.unanalysable(err)
-	}
+	defer func() { e.leave(seat) }()
 	if facts = op.leaveToBash(facts); facts.Failure != nil {
 		return op.doesNotParse(facts.Failure), nil
 	}
@@ -74,84 +65,18 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		e.tellOfPrograms(op, err)
 		return op.refused(err)
 	}
-	if err := e.arm(op, child); err != nil {
+	if seat == nil {
+		if seat, err = e.unread(op); err != nil {
+			return execution.Result{}, err
+		}
+	}
+	if err := e.arm(op, seat.child); err != nil {
 		return execution.Result{}, err
 	}
 	if err := e.start(op, permit); err != nil {
 		return execution.Result{}, err
 	}
-	return e.run(op, child)
-}
-
-// letGo ends a child, if nothing did, and gives its place back once nothing of it is
-// left. Nobody waits for that but Close.
-func (e *Engine) letGo(child sandbox.Child, release func()) {
-	child.Kill(sandbox.CauseAbandoned)
-	e.work.Go(func() {
-		defer release()
-		// The context is the engine's last: the backend bounds the wait.
-		if _, err := child.Wait(context.Background()); err != nil {
-			e.c.Logger.Debug("a child ended badly", "error", err)
-		}
-	})
-}
-
-var errAnalysisTime = errors.New("the analysis did not finish in time")
-
-// analyse has the child parse the source. Nothing of the request but the source
-// has reached the child by then, and no user code has run in it.
-// The guest bounds the processor time of its own work; the wall clock is for a guest
-// that does not get to it.
-func (e *Engine) analyse(op *operation, child sandbox.Child) (bridge.FactsHead, error) {
-	stop := e.c.Clock.AfterFunc(analysisLimit, func() { child.Kill(sandbox.CauseTimeout) })
-	defer stop()
-	facts, err := analyse(child.Bridge(), op.request)
-	switch {
-	case err == nil && op.request.Language == execution.Bash:
-		return bashFacts(op.request), nil // the child has only taken the source
-	case err == nil:
-		return facts, nil
-	}
-	child.Kill(sandbox.CauseProtocol)
-	ended, waitErr := child.Wait(context.WithoutCancel(op.ctx))
-	if waitErr == nil && (ended.Cause == sandbox.CauseTimeout || ended.Signal == sigProf) {
-		return facts, errAnalysisTime
-	}
-	return facts, err
-}
-
-// bashFacts are those of the source and of the variables that it starts with. To read
-// what the call itself brings needs no permission.
-func bashFacts(r execution.Request) bridge.FactsHead {
-	facts := shell.Analyse(r.Code)
-	facts.Facts = slices.DeleteFunc(facts.Facts, func(f bridge.Fact) bool {
-		_, brought := r.Variables[f.Target]
-		return brought && f.Kind == string(policy.Env)
-	})
-	facts.Facts = append(facts.Facts, shell.Variables(slices.Collect(maps.Keys(r.Variables)))...)
-	return facts
-}
-
-func analyse(conn bridge.Conn, r execution.Request) (bridge.FactsHead, error) {
-	var facts bridge.FactsHead
-	f, err := bridge.NewFrame(bridge.Analyse, 1, bridge.AnalyseHead{Language: string(r.Language)}, []byte(r.Code))
-	if err != nil {
-		return facts, err
-	}
-	if err := conn.WriteFrame(f); err != nil {
-		return facts, fmt.Errorf("send the source: %w", err)
-	}
-	reply, err := conn.ReadFrame()
-	if err != nil {
-		return facts, fmt.Errorf("read the facts: %w", err)
-	}
-	if reply.Kind != bridge.Facts {
-		return facts, fmt.Errorf("read the facts: %w: frame of kind %d", bridge.ErrProtocol, reply.Kind)
-	}
-	if err := json.Unmarshal(reply.Head, &facts); err != nil {
-		return facts, fmt.Errorf("read the facts: %w", err)
-	}
-	return facts, nil
+	return e.run(op, seat.child)
 }
 
 // permissions are what the facts ask for.

@@ -13,12 +13,20 @@ func (op *operation) leaveToBash(facts bridge.FactsHead) bridge.FactsHead {
 	if facts.Failure == nil || op.request.Language != execution.Bash {
 		return facts
 	}
-	unjudged := policy.Permission{Kind: policy.Unsafe, Target: "unanalysable"}
-	if op.gear.Decide(unjudged).Effect != policy.Allow {
+	if op.gear.Decide(policy.Permission{Kind: policy.Unsafe, Target: unanalysable}).Effect != policy.Allow {
 		return facts
 	}
 	op.unparsed = facts.Failure
+	return unjudged("syntax", facts.Failure.Line, facts.Failure.Column)
+}
+
+// unanalysable is the target of the permission that source needs of which nobody can
+// say what it would do.
+const unanalysable = "unanalysable"
+
+// unjudged are the facts of such source.
+func unjudged(via string, line, column int) bridge.FactsHead {
 	return bridge.FactsHead{Facts: []bridge.Fact{{
-		Kind: string(unjudged.Kind), Target: unjudged.Target, Via: "syntax", Line: max(facts.Failure.Line, 1), Column: max(facts.Failure.Column, 1),
+		Kind: string(policy.Unsafe), Target: unanalysable, Via: via, Line: max(line, 1), Column: max(column, 1),
 	}}}
 }
