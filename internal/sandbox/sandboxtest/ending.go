@@ -110,16 +110,9 @@ func killUnblocks(t *testing.T, s *suite) {
 // holds the stream goes on writing.
 func stopKeepsOutput(t *testing.T, s *suite) {
 	const size = 1 << 20
-	out := s.finish(t, Program{Code: fmt.Sprintf(`
-import os, sys
-ready, told = os.pipe()
-if os.fork() == 0:
-    os.write(told, b".")
-    while True:
-        os.write(2, b"noise" * 100)
-os.read(ready, 1)
-sys.stdout.write("x" * %d)
-`, size), Stdin: strings.Repeat("nobody reads this", 1<<16)})
+	out := s.finish(t, Program{
+		Code: program("noise.py"), Variables: map[string]any{"size": size}, Stdin: strings.Repeat("nobody reads this", 1<<16),
+	})
 	if len(out.Stdout) != size || out.Ended.Cause != sandbox.CauseFinished {
 		t.Errorf("%d bytes of %d, cause %q", len(out.Stdout), size, out.Ended.Cause)
 	}
