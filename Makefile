@@ -1,9 +1,9 @@
 # Every target is one line and says in its comment what it is for.
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fuzz bench full cross docs coverage escape clean
+.PHONY: help build run test race lint fuzz bench microbench full cross docs coverage escape clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 build: ## build bin/gearbox
 	go build -trimpath -o bin/gearbox ./cmd/gearbox
 run: ## serve MCP over stdio from the source tree
@@ -16,7 +16,9 @@ lint: ## only the linters, Go and Python
 	./scripts/lint.sh
 fuzz: ## every fuzz target for a minute
 	./scripts/fuzz.sh 60s
-bench: ## every benchmark once, one line each
+bench: ## measure beside everything comparable; writes docs/benchmarks.md
+	go run ./test/bench
+microbench: ## every Go benchmark once, one line each
 	go test -run '^$$' -bench . -benchmem ./...
 full: ## the long forms of the tests; writes docs/results.md
 	./test.sh full

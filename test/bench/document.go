@@ -1,0 +1,44 @@
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+)
+
+// document is where the report goes, from the root of the repository.
+const document = "docs/benchmarks.md"
+
+const preface = `# Benchmarks
+
+Written by ` + "`make bench`" + `, which measures everything below in one run on one machine; do not edit it.
+
+Whatever is compared takes turns, one lap of each and again, so that a busy minute hits all alike. “p50 × the first” is
+the median over the turns of a row's lap divided by the first row's. The p99 of fewer than 100 laps is the slowest.
+Ratios travel between machines; milliseconds do not. What is not there when the tool runs is named as absent.
+`
+
+// write makes the document anew.
+func (r *report) write(file string, bars section, before *report) error {
+	var text bytes.Buffer
+	text.WriteString(preface)
+	r.Machine.markdown(&text, 2)
+	bars.markdown(&text, 2)
+	for _, s := range r.Sections {
+		s.markdown(&text, 2)
+	}
+	if len(before.Sections) > 0 {
+		fmt.Fprintf(&text, "\n## Before: no pool\n\nCommit %s: each call forked a child of its own. Only what can be asked of the binary was measured.\n", before.Machine.Commit)
+		before.Machine.markdown(&text, 3)
+		for _, s := range before.Sections {
+			s.markdown(&text, 3)
+		}
+	}
+	return os.WriteFile(file, text.Bytes(), 0o644)
+}
+
+func (m machine) markdown(text *bytes.Buffer, level int) {
+	section{Title: "The machine", Columns: []string{"", ""}, Rows: m.rows()}.markdown(text, level)
+}
