@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
@@ -56,7 +54,7 @@ type Config struct {
 // Engine runs operations. It is safe for concurrent use.
 type Engine struct {
 	c     Config
-	slots *semaphore.Weighted
+	slots *slots
 	work  sync.WaitGroup
 	root  context.Context // ends when the engine closes
 	stop  context.CancelFunc
@@ -78,7 +76,7 @@ func New(c Config) (*Engine, error) {
 	if c.Queue <= 0 {
 		c.Queue = defaultQueue
 	}
-	e := &Engine{c: c, slots: semaphore.NewWeighted(int64(c.Concurrency)), live: map[execution.ID]*operation{}}
+	e := &Engine{c: c, slots: newSlots(c.Concurrency), live: map[execution.ID]*operation{}}
 	e.root, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -201,6 +202,29 @@ func TestAFullQueueRefusesWithATimeToRetry(t *testing.T) {
 	var rejected *execution.RejectedError
 	if !errors.As(err, &rejected) || rejected.Code != execution.CodeUnavailable || rejected.RetryAfter <= 0 {
 		t.Fatalf("%v", err)
+	}
+}
+
+func TestTheLoadTellsWhoRunsAndWhoWaits(t *testing.T) {
+	b := newBench(t, benchConfig{concurrency: 1, queue: 7})
+	long := execution.Request{Code: "print('begun')\nimport time\ntime.sleep(600)", Timeout: 300 * time.Second}
+	first := b.submit(long)
+	b.until(first, func(r execution.Result) bool { return r.Stdout == "begun\n" })
+	second := b.submit(long)
+	for b.engine.Load().Waiting == 0 { // it is taken on beside this
+		runtime.Gosched()
+	}
+	if got, want := b.engine.Load(), (engine.Load{Running: 1, Waiting: 1, Concurrency: 1, Queue: 7}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, id := range []execution.ID{second, first} {
+		if _, err := b.engine.Cancel(t.Context(), execution.Local, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.engine.Close()
+	if got := b.engine.Load(); got.Running != 0 || got.Waiting != 0 {
+		t.Errorf("after the end: %+v", got)
 	}
 }
 
