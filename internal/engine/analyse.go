@@ -25,14 +25,13 @@ type seat struct {
 
 // take waits for the operation's turn and for a child, which dies with its context.
 func (e *Engine) take(op *operation) (*seat, error) {
-	if err := e.slots.Acquire(op.ctx, 1); err != nil {
-		return nil, err
-	}
+	e.busy.waiting.Add(1)
 	child, release, err := op.place.Children.Child(op.ctx, op.place.Template, op.request.Principal)
+	e.busy.waiting.Add(-1)
 	if err != nil {
-		e.slots.Release(1)
 		return nil, fmt.Errorf("start a sandbox: %w", err)
 	}
+	e.busy.running.Add(1)
 	return &seat{child, release, context.AfterFunc(op.ctx, func() { child.Kill(sandbox.CauseCancelled) })}, nil
 }
 
@@ -45,7 +44,7 @@ func (e *Engine) leave(s *seat) {
 	s.unwatch()
 	s.child.Kill(sandbox.CauseAbandoned)
 	e.work.Go(func() {
-		defer e.slots.Release(1)
+		defer e.busy.running.Add(-1)
 		defer s.release()
 		// The backend bounds the wait, and has said what there is to say.
 		_, _ = s.child.Wait(context.Background())

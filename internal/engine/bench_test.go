@@ -30,9 +30,9 @@ import (
 
 // benchConfig is what a test changes of an ordinary engine.
 type benchConfig struct {
-	gear               string // user_confirmed when empty
-	clock              engine.Clock
-	concurrency, queue int
+	gear         string // user_confirmed when empty
+	clock        engine.Clock
+	turns, queue int
 }
 
 // bench is an engine over real processes without isolation: the engine's own
@@ -48,7 +48,7 @@ type bench struct {
 func newBench(t *testing.T, c benchConfig) *bench {
 	t.Helper()
 	python := cpythontest.Interpreter(t)
-	p := pool.New(host.New(host.Config{Interpreters: resolve(python)}))
+	p := pool.New(host.New(host.Config{Interpreters: resolve(python)}), pool.Config{Turns: pool.NewTurns(c.turns, 0)})
 	t.Cleanup(func() { _ = p.Close() })
 	b := &bench{t: t, events: &events{}, children: &counted{Children: p}, clock: c.clock}
 	if b.clock == nil {
@@ -65,7 +65,7 @@ func newBench(t *testing.T, c benchConfig) *bench {
 	b.engine, err = engine.New(engine.Config{
 		Journal: journal, Gears: named(c.gear), Door: door, Clock: b.clock, Logger: slog.New(slog.DiscardHandler),
 		Places: place{b.children, python}, Exists: func(path string) bool { return !strings.Contains(path, "no_such") }, Getenv: func(string) (string, bool) { return "", false },
-		Concurrency: c.concurrency, Queue: c.queue,
+		Queue: c.queue,
 	})
 	if err != nil {
 		t.Fatal(err)

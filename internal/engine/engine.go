@@ -23,10 +23,10 @@ import (
 
 // The defaults of [Config].
 const (
-	// runsPerCore: a run is half waiting (for the kernel to build it, for the
-	// program's own pauses), so two keep a core busy.
-	runsPerCore  = 2
-	defaultQueue = 256
+	// runsPerCore is how many operations are expected to be at work; waiting is how
+	// many more are taken on.
+	runsPerCore = 2
+	waiting     = 256
 	// analysisLimit ends an analysis that the guest's own limit on processor time,
 	// 250 ms, did not end: the process was starved or stopped.
 	analysisLimit = 10 * time.Second
@@ -45,19 +45,19 @@ type Config struct {
 	Getenv func(name string) (string, bool)
 	Clock  Clock
 	Logger *slog.Logger
-	// Concurrency is how many programs run at once; 0 means two per core.
-	Concurrency int
-	// Queue is how many may wait for their turn; 0 means 256.
+	// Queue is how many operations are taken on, those at work and those that wait for
+	// a child together; 0 means two per core and 256 more. Who has none yet is taken on
+	// above that, up to twice as many, so that nobody can fill it for others.
 	Queue int
 }
 
 // Engine runs operations. It is safe for concurrent use.
 type Engine struct {
-	c     Config
-	slots *slots
-	work  sync.WaitGroup
-	root  context.Context // ends when the engine closes
-	stop  context.CancelFunc
+	c    Config
+	busy busy
+	work sync.WaitGroup
+	root context.Context // ends when the engine closes
+	stop context.CancelFunc
 
 	mu     sync.Mutex // guards what follows
 	live   map[execution.ID]*operation
@@ -70,13 +70,10 @@ func New(c Config) (*Engine, error) {
 		c.Exists == nil || c.Getenv == nil || c.Clock == nil || c.Logger == nil {
 		return nil, errors.New("engine: a part is missing")
 	}
-	if c.Concurrency <= 0 {
-		c.Concurrency = runsPerCore * runtime.NumCPU()
-	}
 	if c.Queue <= 0 {
-		c.Queue = defaultQueue
+		c.Queue = runsPerCore*runtime.NumCPU() + waiting
 	}
-	e := &Engine{c: c, slots: newSlots(c.Concurrency), live: map[execution.ID]*operation{}}
+	e := &Engine{c: c, live: map[execution.ID]*operation{}}
 	e.root, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -125,7 +122,7 @@ func (e *Engine) admit(op *operation) error {
 	if e.closed {
 		return &execution.RejectedError{Code: execution.CodeUnavailable, Message: "the server is shutting down"}
 	}
-	if len(e.live) >= e.c.Concurrency+e.c.Queue {
+	if e.full(op.request.Principal) {
 		return &execution.RejectedError{
 			Code:       execution.CodeUnavailable,
 			Message:    fmt.Sprintf("%d executions are running or waiting already", len(e.live)),
@@ -135,6 +132,20 @@ func (e *Engine) admit(op *operation) error {
 	e.live[op.id] = op
 	e.work.Add(1)
 	return nil
+}
+
+// full reports whether there is no room for another operation of the principal. The
+// mutex is held.
+func (e *Engine) full(p execution.Principal) bool {
+	if n := len(e.live); n < e.c.Queue || n >= 2*e.c.Queue {
+		return n >= e.c.Queue
+	}
+	for _, op := range e.live {
+		if op.request.Principal == p {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *Engine) begin(ctx context.Context, op *operation) error {

@@ -193,7 +193,7 @@ func TestARequestThatCannotBeRecordedIsNotTaken(t *testing.T) {
 }
 
 func TestAFullQueueRefusesWithATimeToRetry(t *testing.T) {
-	b := newBench(t, benchConfig{concurrency: 1, queue: 1})
+	b := newBench(t, benchConfig{turns: 1, queue: 2})
 	long := execution.Request{Code: "import time\ntime.sleep(600)", Timeout: 300 * time.Second}
 	b.submit(long)
 	b.submit(long)
@@ -203,10 +203,14 @@ func TestAFullQueueRefusesWithATimeToRetry(t *testing.T) {
 	if !errors.As(err, &rejected) || rejected.Code != execution.CodeUnavailable || rejected.RetryAfter <= 0 {
 		t.Fatalf("%v", err)
 	}
+	long.Principal = "another"
+	if _, err := b.engine.Submit(t.Context(), long); err != nil {
+		t.Errorf("one principal has filled the queue for another: %v", err)
+	}
 }
 
 func TestTheLoadTellsWhoRunsAndWhoWaits(t *testing.T) {
-	b := newBench(t, benchConfig{concurrency: 1, queue: 7})
+	b := newBench(t, benchConfig{turns: 1, queue: 8})
 	long := execution.Request{Code: "print('begun')\nimport time\ntime.sleep(600)", Timeout: 300 * time.Second}
 	first := b.submit(long)
 	b.until(first, func(r execution.Result) bool { return r.Stdout == "begun\n" })
@@ -214,7 +218,7 @@ func TestTheLoadTellsWhoRunsAndWhoWaits(t *testing.T) {
 	for b.engine.Load().Waiting == 0 { // it is taken on beside this
 		runtime.Gosched()
 	}
-	if got, want := b.engine.Load(), (engine.Load{Running: 1, Waiting: 1, Concurrency: 1, Queue: 7}); got != want {
+	if got, want := b.engine.Load(), (engine.Load{Running: 1, Waiting: 1, Queue: 8}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, id := range []execution.ID{second, first} {
@@ -229,7 +233,7 @@ func TestTheLoadTellsWhoRunsAndWhoWaits(t *testing.T) {
 }
 
 func TestAWaitingOperationCanBeCancelled(t *testing.T) {
-	b := newBench(t, benchConfig{concurrency: 1})
+	b := newBench(t, benchConfig{turns: 1})
 	long := execution.Request{Code: "import time\ntime.sleep(600)", Timeout: 300 * time.Second}
 	b.submit(long)
 	second := b.submit(long)

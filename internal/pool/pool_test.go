@@ -3,168 +3,214 @@ package pool_test
 import (
 	"context"
 	"errors"
-	"io"
+	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
-// backend counts what is opened and closed; what its sources do is set by the test.
-type backend struct {
-	mu      sync.Mutex
-	opened  []*source
-	openErr error
-}
-
-func (b *backend) Name() string                         { return "test" }
-func (b *backend) Probe(context.Context) sandbox.Report { return sandbox.Report{} }
-func (b *backend) Open(_ context.Context, t sandbox.Template) (sandbox.Source, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.openErr != nil {
-		return nil, b.openErr
-	}
-	s := &source{template: t}
-	b.opened = append(b.opened, s)
-	return s, nil
-}
-
-func (b *backend) sources() []*source {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return append([]*source(nil), b.opened...)
-}
-
-type source struct {
-	template sandbox.Template
-
-	mu     sync.Mutex
-	dead   bool
-	closed bool
-}
-
-func (s *source) set(dead, closed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dead, s.closed = s.dead || dead, s.closed || closed
-}
-
-func (s *source) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
-
-func (s *source) Level() execution.Level { return execution.LevelFull }
-func (s *source) Done() <-chan struct{}  { return nil }
-func (s *source) Close() error           { s.set(true, true); return nil }
-
-func (s *source) Start(context.Context, bool) (sandbox.Child, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dead {
-		return nil, sandbox.ErrSourceDead
-	}
-	return child{}, nil
-}
-
-type child struct{}
-
-func (child) Bridge() bridge.Conn                         { return nil }
-func (child) Stdin() io.WriteCloser                       { return nil }
-func (child) Stdout() io.Reader                           { return nil }
-func (child) Stderr() io.Reader                           { return nil }
-func (child) Arm(context.Context, sandbox.Arm) error      { return nil }
-func (child) Kill(sandbox.Cause)                          {}
-func (child) Stop(context.Context) (sandbox.Ended, error) { return sandbox.Ended{}, nil }
-func (child) Wait(context.Context) (sandbox.Ended, error) { return sandbox.Ended{}, nil }
-
-func template(i int) sandbox.Template { return sandbox.Template{Shape: sandbox.Shape{Processes: i}} }
-
-func take(t *testing.T, p *pool.Pool, tpl sandbox.Template) func() {
-	t.Helper()
-	_, release, err := p.Child(t.Context(), tpl, execution.Local)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return release
-}
+var (
+	one = template("one")
+	two = template("two")
+)
 
 func TestOneSourceServesATemplate(t *testing.T) {
-	b := &backend{}
-	p := pool.New(b)
-	var wg sync.WaitGroup
-	for range 32 {
-		wg.Go(func() { take(t, p, template(1))() })
-	}
-	wg.Wait()
-	take(t, p, template(2))()
-	if n := len(b.sources()); n != 2 {
-		t.Errorf("%d sources for two templates", n)
-	}
+	in(t, pool.Config{}, func(f *fixture) {
+		var wg sync.WaitGroup
+		for range 32 {
+			wg.Go(func() { f.take(one, execution.Local).end() })
+		}
+		wg.Wait()
+		f.take(two, execution.Local).end()
+		if n := len(f.b.sources()); n != 2 {
+			f.Errorf("%d sources for two templates", n)
+		}
+	})
 }
 
-func TestADeadSourceIsReplacedUnnoticed(t *testing.T) {
-	b := &backend{}
-	p := pool.New(b)
-	take(t, p, template(1))()
-	first := b.sources()[0]
-	first.set(true, false)
-	take(t, p, template(1))()
-	if n := len(b.sources()); n != 2 || !first.isClosed() {
-		t.Errorf("%d sources, the dead one closed: %v", n, first.isClosed())
-	}
+func TestTheChildThatTriedTheSourceServesTheFirstCaller(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		if level, err := f.Level(f.Context(), one); err != nil || level != execution.LevelFull {
+			f.Fatal(level, err)
+		}
+		f.pass(time.Minute)
+		if got := f.stand(one); got.Parked != 1 || got.Made != 1 {
+			f.Errorf("a template that nobody has used: %+v", got)
+		}
+		f.take(one, execution.Local).end()
+		if got := f.Stats(); got.FromParked != 1 || got.OnDemand != 0 {
+			f.Errorf("%+v", got)
+		}
+	})
 }
 
 func TestASourceThatCannotBeOpenedIsTriedAgainByTheNextCaller(t *testing.T) {
-	b := &backend{openErr: errors.New("no user namespaces")}
-	p := pool.New(b)
-	if _, err := p.Level(t.Context(), template(1)); !errors.Is(err, b.openErr) {
-		t.Fatalf("%v", err)
-	}
-	b.mu.Lock()
-	b.openErr = nil
-	b.mu.Unlock()
-	if level, err := p.Level(t.Context(), template(1)); err != nil || level != execution.LevelFull {
-		t.Errorf("%s, %v", level, err)
-	}
+	in(t, pool.Config{}, func(f *fixture) {
+		broken := errors.New("no user namespaces")
+		f.b.set(func(b *backend) { b.openErr = broken })
+		if _, err := f.Level(f.Context(), one); !errors.Is(err, broken) {
+			f.Errorf("%v", err)
+		}
+		if _, _, err := f.Child(f.Context(), one, execution.Local); !errors.Is(err, broken) {
+			f.Errorf("%v", err)
+		}
+		f.b.set(func(b *backend) { b.openErr = nil })
+		if level, err := f.Level(f.Context(), one); err != nil || level != execution.LevelFull {
+			f.Errorf("%s, %v", level, err)
+		}
+	})
 }
 
-func TestTheLeastUsedIdleSourceMakesRoom(t *testing.T) {
-	b := &backend{}
-	p := pool.New(b)
-	busy := take(t, p, template(0))
-	for i := 1; i < 8; i++ {
-		take(t, p, template(i))()
-	}
-	take(t, p, template(1))() // used again: the second is now the oldest idle one
-	take(t, p, template(8))()
-	for i, s := range b.sources() {
-		if s.isClosed() != (i == 2) {
-			t.Errorf("source %d closed: %v", i, s.isClosed())
+func TestASourceThatMakesNoChildrenIsClosedAndSaysWhy(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		broken := errors.New("mount: permission denied")
+		f.b.set(func(b *backend) { b.startErr = broken })
+		if _, err := f.Level(f.Context(), one); !errors.Is(err, broken) {
+			f.Errorf("%v", err)
 		}
-	}
-	busy()
+	})
 }
 
-func TestCloseEndsEverySourceAndTakesNoMore(t *testing.T) {
-	b := &backend{}
-	p := pool.New(b)
-	take(t, p, template(1))()
-	take(t, p, template(2))()
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range b.sources() {
-		if !s.isClosed() {
-			t.Errorf("source %d is open", i)
+func TestNothingIsHandedOutBehindAWallThatIsTooWeak(t *testing.T) {
+	in(t, pool.Config{Least: execution.LevelNoProc}, func(f *fixture) {
+		f.b.level = execution.LevelNoUserns
+		if level, err := f.Level(f.Context(), one); err != nil || level != execution.LevelNoUserns {
+			f.Errorf("%s, %v", level, err)
 		}
-	}
-	if _, _, err := p.Child(t.Context(), template(1), execution.Local); !errors.Is(err, sandbox.ErrSourceDead) {
-		t.Errorf("%v", err)
-	}
+		if _, _, err := f.Child(f.Context(), one, execution.Local); err == nil {
+			f.Error("a child was handed out")
+		}
+	})
+}
+
+func TestADeadSourceIsReplacedUnnoticed(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.full(one)
+		first := f.b.sources()[0]
+		first.end()
+		f.take(one, execution.Local).end()
+		synctest.Wait()
+		got := f.Stats()
+		if n := len(f.b.sources()); n != 2 || !first.isClosed() || got.Lost != 1 || got.Sources != 1 {
+			f.Errorf("%d sources, the dead one closed: %v, %+v", n, first.isClosed(), got)
+		}
+	})
+}
+
+func TestADeadSourceIsReplacedBeforeAnybodyAsks(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.full(one)
+		f.b.sources()[0].end()
+		f.pass(time.Second)
+		if got := f.stand(one); got.Parked != got.Target || got.Level == "" {
+			f.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestSourcesThatEndAsSoonAsTheyAreOpenedFailTheCallPlainly(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.b.set(func(b *backend) { b.stillborn = true })
+		if _, _, err := f.Child(f.Context(), one, execution.Local); !errors.Is(err, sandbox.ErrSourceDead) {
+			f.Errorf("%v", err)
+		}
+		// The call asked twice; and what is done about it in the background thins out.
+		f.pass(time.Hour)
+		if n := len(f.b.sources()); n > 80 {
+			f.Errorf("%d sources were opened within an hour", n)
+		}
+		f.b.set(func(b *backend) { b.stillborn = false })
+		f.take(one, execution.Local).end()
+	})
+}
+
+func TestTheTemplateUnusedForLongestMakesRoom(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		busy := f.take(template("0"), execution.Local)
+		for i := 1; i < 8; i++ {
+			f.pass(time.Second)
+			f.take(template(strconv.Itoa(i)), execution.Local).end()
+		}
+		f.pass(time.Second)
+		f.take(template("1"), execution.Local).end() // used again: the second is now the oldest idle one
+		f.take(template("8"), execution.Local).end()
+		synctest.Wait()
+		for i, s := range f.b.sources() {
+			if s.isClosed() != (i == 2) {
+				f.Errorf("source %d closed: %v", i, s.isClosed())
+			}
+		}
+		busy.end()
+	})
+}
+
+func TestCloseEndsEverythingAndTakesNoMore(t *testing.T) {
+	in(t, pool.Config{Turns: pool.NewTurns(1, 0)}, func(f *fixture) {
+		held := f.take(one, execution.Local)
+		waits := make(chan error, 1)
+		go func() {
+			_, _, err := f.Child(f.Context(), one, execution.Local)
+			waits <- err
+		}()
+		synctest.Wait()
+		if err := f.Close(); err != nil {
+			f.Fatal(err)
+		}
+		if err := <-waits; !errors.Is(err, pool.ErrClosed) {
+			f.Errorf("who waited got %v", err)
+		}
+		held.release()
+		if _, _, err := f.Child(f.Context(), one, execution.Local); !errors.Is(err, pool.ErrClosed) {
+			f.Errorf("%v", err)
+		}
+		if _, err := f.Level(f.Context(), two); !errors.Is(err, pool.ErrClosed) {
+			f.Errorf("%v", err)
+		}
+	})
+}
+
+func TestCloseDoesNotWaitForASourceThatIsSlowToOpen(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.b.set(func(b *backend) { b.slow = make(chan struct{}) })
+		asked := make(chan error, 1)
+		go func() {
+			_, _, err := f.Child(f.Context(), one, execution.Local)
+			asked <- err
+		}()
+		synctest.Wait()
+		if err := f.Close(); err != nil {
+			f.Error(err)
+		}
+		if err := <-asked; err == nil {
+			f.Error("a child of a closed pool")
+		}
+	})
+}
+
+func TestACallerWhoLeavesDoesNotStopTheOpening(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		slow := make(chan struct{})
+		f.b.set(func(b *backend) { b.slow = slow })
+		ctx, leave := context.WithCancel(f.Context())
+		asked := make(chan error, 1)
+		go func() {
+			_, err := f.Level(ctx, one)
+			asked <- err
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-asked; !errors.Is(err, context.Canceled) {
+			f.Errorf("%v", err)
+		}
+		close(slow)
+		f.take(one, execution.Local).end()
+		if n := len(f.b.sources()); n != 1 {
+			f.Errorf("%d sources", n)
+		}
+	})
 }

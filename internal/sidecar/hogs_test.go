@@ -34,8 +34,7 @@ const roomForHogs = 64 << 10 // KiB
 
 func TestEightHogsAtOnceHarmNobody(t *testing.T) {
 	s := open(t, sidecar.Options{})
-	run(t, s, execution.Request{Code: "1"})
-	before, size := footprint(t), resident(t)
+	before, size := atRest(t, s), resident(t)
 	var wg sync.WaitGroup
 	for name, code := range hogs() {
 		wg.Go(func() {

@@ -41,8 +41,7 @@ func manyRuns(t *testing.T) int {
 func TestManyRunsAreNeitherLostNorMixedAndLeaveNothing(t *testing.T) {
 	n := manyRuns(t)
 	s := open(t, sidecar.Options{})
-	run(t, s, execution.Request{Code: "1"}) // whatever stays open for the life of the server is open now
-	before := footprint(t)
+	before := atRest(t, s)
 	var wg sync.WaitGroup
 	var next, bad atomic.Int64
 	for range runsAtOnce {
@@ -134,6 +133,20 @@ func oneOfMany(t *testing.T, s *sidecar.Sidecar, i int64) error {
 
 // counts is what may leak.
 type counts struct{ goroutines, descriptors, processes, mounts int }
+
+// atRest is the footprint of a server that has run something, whose children are all
+// parked and warm again: whatever stays open for its life is open now.
+func atRest(t *testing.T, s *sidecar.Sidecar) counts {
+	t.Helper()
+	run(t, s, execution.Request{Code: "1"})
+	for {
+		now := s.Boxed()
+		if used := now.Templates[0]; now.Live == 0 && used.Parked == used.Target && used.Warm == used.Target {
+			return footprint(t)
+		}
+		runtime.Gosched()
+	}
+}
 
 func footprint(t *testing.T) counts {
 	t.Helper()

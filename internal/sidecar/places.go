@@ -70,13 +70,14 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
 		return nil, err
 	}
+	turns := pool.NewTurns(0, 0)
 	if bare != nil {
-		p.bare = pool.New(bare)
+		p.bare = pool.New(bare, pool.Config{Turns: turns, Logger: l})
 	}
 	// Preparing belongs to the sidecar, not to the call that opened it.
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if p.backend != nil {
-		p.boxed = pool.New(p.backend)
+		p.boxed = pool.New(p.backend, pool.Config{Turns: turns, Least: least, Logger: l})
 		p.probe = sync.OnceValue(func() sandbox.Report { return p.backend.Probe(ctx) })
 	}
 	p.working.Go(func() { p.prepare(ctx) })

@@ -142,7 +142,7 @@ func (s boxes) cold(code, want string) func(context.Context) (lap, func(), error
 // pooled takes the child of each lap from a pool.
 func (s boxes) pooled(code, want string) func(context.Context) (lap, func(), error) {
 	return func(context.Context) (lap, func(), error) {
-		p := pool.New(s.backend)
+		p := pool.New(s.backend, pool.Config{})
 		return func(ctx context.Context) (time.Duration, error) {
 			start := time.Now()
 			child, release, err := p.Child(ctx, s.template, execution.Local)

@@ -1,0 +1,6 @@
+package sidecar
+
+import "github.com/gearbox-mcp/gearbox/internal/pool"
+
+// Boxed is how the pool of sandboxed children stands.
+func (s *Sidecar) Boxed() pool.Stats { return s.places.boxed.Stats() }
