@@ -3,6 +3,7 @@
 package sidecar_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +114,20 @@ except OSError as e:
 `})
 	if r.Status != execution.StatusOK || r.Stdout != "True\n" || len(r.Warnings) != 1 {
 		t.Fatalf("%+v", r)
+	}
+}
+
+// TestSourceTooLongToAnalyseIsTheGearsToDecide: by the fourth part of a second nobody
+// knows what it would do, which is one permission more.
+func TestSourceTooLongToAnalyseIsTheGearsToDecide(t *testing.T) {
+	long := strings.Repeat("total = 0 if 'total' not in globals() else total + 1; x = [i for i in (1, 2, 3)]\n", 11_000) + "print(total)"
+	s := open(t, sidecar.Options{})
+	if r := run(t, s, execution.Request{Code: long, Timeout: time.Minute}); r.Status != execution.StatusOK || r.Stdout != "10999\n" {
+		t.Errorf("where it is allowed: %s, %q, %+v", r.Status, r.Stdout, r.Error)
+	}
+	s = open(t, sidecar.Options{Deny: []string{"unsafe(unanalysable)"}})
+	r := run(t, s, execution.Request{Code: long, Timeout: time.Minute})
+	if r.Status != execution.StatusDenied || !slices.Contains(r.Denied, "unsafe(unanalysable)") {
+		t.Errorf("where it is not: %s, %v", r.Status, r.Denied)
 	}
 }
