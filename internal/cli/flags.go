@@ -18,6 +18,7 @@ func addServerFlags(fs *pflag.FlagSet, o *sidecar.Options) {
 	fs.StringArrayVar(&o.Ask, "ask", nil, "ask a human by `RULE`; may be repeated")
 	fs.StringArrayVar(&o.Deny, "deny", nil, "deny by `RULE`; may be repeated")
 	fs.StringVar(&o.Python, "python", "", "an interpreter or virtual environment at `PATH` in place of the embedded one")
+	fs.StringSliceVar(&o.Preload, "preload", nil, "import `MODULE,…` of that environment ahead, so that programs find them imported; may be repeated")
 	fs.StringVar(&o.Backend, "backend", "", "the sandbox `BACKEND` (default: the best of this machine)")
 	fs.StringVar(&o.MinimumIsolation, "minimum-isolation", "", "run nothing below this isolation `LEVEL`")
 	fs.BoolVar(&o.AllowFullTrust, "allow-full-trust", false, "permit gears without any isolation")
@@ -42,6 +43,7 @@ func serverArgs(o sidecar.Options) []string {
 	text("--ask", o.Ask...)
 	text("--deny", o.Deny...)
 	text("--python", o.Python)
+	text("--preload", o.Preload...)
 	text("--backend", o.Backend)
 	text("--minimum-isolation", o.MinimumIsolation)
 	if o.AllowFullTrust {

@@ -15,7 +15,7 @@ func TestServerArgumentsReadBackToTheSameOptions(t *testing.T) {
 		{Gear: "restricted"},
 		{
 			Gear: filepath.Join(dir, "g.yaml"), Allow: []string{"net(a:{80,443})", "run(git)"}, Ask: []string{"read(/x)"}, Deny: []string{"env(*)"},
-			Python: filepath.Join(dir, "venv"), Backend: "linux", MinimumIsolation: "full", AllowFullTrust: true, AllowFullTrustAsRoot: true,
+			Python: filepath.Join(dir, "venv"), Preload: []string{"pandas", "scipy.stats"}, Backend: "linux", MinimumIsolation: "full", AllowFullTrust: true, AllowFullTrustAsRoot: true,
 			Compat: []string{"python-interpreter", "mcp-run-python"}, DataDir: dir,
 		},
 	} {

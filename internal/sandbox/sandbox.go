@@ -79,6 +79,15 @@ var ErrSourceDead = errors.New("sandbox: source has ended")
 // has none.
 var ErrNoShell = errors.New("sandbox: this host has no bash")
 
+// PreloadError is the error of opening a template with a module that cannot be
+// preloaded. It is the operator's to mend.
+type PreloadError struct {
+	// Reason names the module and says what its import ended with.
+	Reason string
+}
+
+func (e *PreloadError) Error() string { return "sandbox: cannot preload " + e.Reason }
+
 // Arm is what one run adds to its template. Every part of it narrows.
 type Arm struct {
 	Limits      execution.Limits
@@ -177,7 +186,8 @@ type Interpreter struct {
 	// Mounts are further host directories that it needs at their own paths.
 	Mounts []string
 	// Path is what a child adds to sys.path: the site-packages of an operator's
-	// environment. The fork server never sees it.
+	// environment. The fork server looks there for what it preloads and for nothing
+	// else.
 	Path []string
 }
 

@@ -76,12 +76,22 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 	if report.Available() && !enough {
 		d.add("minimum isolation", fmt.Errorf("%s is below the minimum of %s", report.Level, p.least), "", "start with --minimum-isolation "+string(report.Level))
 	}
-	d.Healthy = sound && enough
+	d.Healthy = sound && enough && s.diagnosePreload(ctx, &d)
 	if b, ok := p.backend.(accountant); ok {
 		d.Checks = append(d.Checks, b.Accounting())
 	}
 	s.diagnoseShell(&d)
 	return d
+}
+
+// diagnosePreload imports the modules as a run would find them.
+func (s *Sidecar) diagnosePreload(ctx context.Context, d *Diagnosis) bool {
+	if s.places.preload == "" || !s.places.isolates() {
+		return true
+	}
+	_, err := s.places.Place(ctx, execution.Local, s.gears.base, execution.Python)
+	d.add("preload", err, s.places.preload+" found imported by programs", "")
+	return err == nil
 }
 
 // accountant is a backend that can tell how exact its limits are here. It comes

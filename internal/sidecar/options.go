@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
@@ -21,6 +24,9 @@ type Options struct {
 	// Python is an interpreter or virtual environment of the operator; empty
 	// means the embedded one.
 	Python string
+	// Preload are modules of that environment which programs find imported. They run
+	// in the fork server, before anything is sealed. Gears without isolation have none.
+	Preload []string
 	// Backend is the backend to use; empty means the best that works here.
 	Backend string
 	// MinimumIsolation is the weakest level that runs anything; empty means
@@ -45,6 +51,32 @@ func (o Options) gear() string {
 		return DefaultGear
 	}
 	return o.Gear
+}
+
+// longestPreload bounds the names together: they travel in one datagram.
+const longestPreload = 4096
+
+// moduleName is a dotted name as an import statement takes it.
+var moduleName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$`)
+
+// preload is the form of a template: names in order, each once, joined by commas.
+func (o Options) preload() (string, error) {
+	if len(o.Preload) == 0 {
+		return "", nil
+	}
+	if o.Python == "" {
+		return "", errors.New("--preload takes modules of an environment of yours, and the embedded interpreter has none beyond the standard library, which is imported already: name the environment with --python, or leave --preload out")
+	}
+	for _, name := range o.Preload {
+		if !moduleName.MatchString(name) {
+			return "", fmt.Errorf("--preload %q: this is no name of a module: write it as in an import statement, for example pandas or scipy.stats, several separated by commas", name)
+		}
+	}
+	joined := strings.Join(slices.Compact(slices.Sorted(slices.Values(o.Preload))), ",")
+	if len(joined) > longestPreload {
+		return "", fmt.Errorf("--preload: the names are %d bytes together, and at most %d are taken: name packages instead of each of their modules", len(joined), longestPreload)
+	}
+	return joined, nil
 }
 
 func (o Options) minimumIsolation(inContainer bool) (execution.Level, error) {

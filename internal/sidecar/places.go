@@ -29,6 +29,7 @@ type places struct {
 	dataDir string
 	base    gear.Frozen // the server's own gear: its source is opened beside the start
 	least   execution.Level
+	preload string // of the templates for Python
 	log     *slog.Logger
 	say     func(string)
 
@@ -59,10 +60,14 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 	if err != nil {
 		return nil, err
 	}
+	preload, err := o.preload()
+	if err != nil {
+		return nil, err
+	}
 	if say == nil {
 		say = func(string) {}
 	}
-	p := &places{options: o, dataDir: dataDir, base: base, least: least, log: l, say: say, shell: hasShell(), found: make(chan struct{})}
+	p := &places{options: o, dataDir: dataDir, base: base, least: least, preload: preload, log: l, say: say, shell: hasShell(), found: make(chan struct{})}
 	if p.analyser, err = guest.Version(); err != nil {
 		return nil, err
 	}
@@ -234,10 +239,16 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 	if p.boxed == nil {
 		return engine.Place{}, unavailable(fmt.Sprintf("this version has no sandbox for %s on %s. Run Gearbox on Linux (a virtual machine or WSL will do) and connect to it from here", runtime.GOOS, runtime.GOARCH), "")
 	}
+	if place.Template.Language == execution.Python {
+		place.Template.Preload = p.preload
+	}
 	level, err := p.boxed.Level(ctx, place.Template)
+	var preload *sandbox.PreloadError
 	switch {
 	case ctx.Err() != nil:
 		return engine.Place{}, ctx.Err()
+	case errors.As(err, &preload):
+		return engine.Place{}, unavailable("nothing runs, because a module of --preload cannot be imported ahead: "+preload.Reason+". "+preloadHint(p.options.Python), "")
 	case err != nil:
 		p.log.Error("the sandbox could not be prepared", "error", err)
 		return engine.Place{}, unavailable("no sandbox can be built here: "+p.failure(err)+". `gearbox doctor` says more", "")
@@ -277,6 +288,11 @@ const (
 	noShell   = "there is no bash on this machine"
 	shellHint = "install the package bash (`apt-get install bash`, `dnf install bash`, `apk add bash`), or send Python"
 )
+
+// preloadHint mends a module that cannot be preloaded.
+func preloadHint(python string) string {
+	return "Mend the environment " + python + ", or start without that module in --preload"
+}
 
 func unavailable(message, field string) error {
 	return &execution.RejectedError{Code: execution.CodeUnavailable, Field: field, Message: message}

@@ -33,7 +33,7 @@ if __name__ == "__main__":
     # the fork server in __main__.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from gearbox_guest import keeper, kernel, loop, seal
+from gearbox_guest import keeper, kernel, loop, preload, seal
 
 CONTROL = 3
 _DATAGRAM = 1 << 16
@@ -255,12 +255,21 @@ def _preload() -> None:
             continue
 
 
+def _preload_for_operator(control: socket.socket, config: dict[str, Any]) -> None:
+    try:
+        preload.load(config["preload"], config["site_path"], config["level"])
+    except preload.PreloadError as error:
+        control.send(json.dumps({"event": "failed", "step": "preload", "error": str(error)}).encode())
+        os._exit(1)  # a thread that the module left would keep it alive
+
+
 def main() -> None:
     """Configure, warm up, tell the host, serve."""
     control = socket.socket(fileno=CONTROL)
     control.set_inheritable(False)
     config = json.loads(control.recv(_DATAGRAM))
     _preload()
+    _preload_for_operator(control, config)
     loop.warm(_WARM_ROUNDS)
     server = Server(control, config)
     gc.collect()

@@ -96,20 +96,22 @@ func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source,
 	switch {
 	case t.Shape.Network:
 		return nil, errors.New("linux: no door to a network exists")
-	case t.Preload != "":
-		return nil, errors.New("linux: modules of an environment cannot be preloaded")
 	case t.Language != execution.Python && t.Language != execution.Bash && t.Language != "":
 		return nil, fmt.Errorf("linux: no guest for %s", t.Language)
 	}
-	shape, err := withShell(t.Shape, t.Language)
-	if err != nil {
+	var err error
+	if t.Shape, err = withShell(t.Shape, t.Language); err != nil {
 		return nil, fmt.Errorf("linux: %w", err)
 	}
 	in, err := b.config.Interpreters(ctx, t.Interpreter)
 	if err != nil {
 		return nil, fmt.Errorf("find interpreter: %w", err)
 	}
-	return b.open(ctx, in, shape)
+	s, err := b.open(ctx, in, t)
+	if err != nil {
+		return nil, preloadFailure(t, err)
+	}
+	return s, nil
 }
 
 // withDefaults fills what a shape leaves open, so that nothing is unlimited.

@@ -29,7 +29,7 @@ const (
 )
 
 // openBare starts a fork server without namespaces.
-func (b *Backend) openBare(ctx context.Context, in sandbox.Interpreter, shape sandbox.Shape) (_ *source, err error) {
+func (b *Backend) openBare(ctx context.Context, in sandbox.Interpreter, t sandbox.Template) (_ *source, err error) {
 	if err := requireLandlock(); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (b *Backend) openBare(ctx context.Context, in sandbox.Interpreter, shape sa
 			err = errors.Join(err, home.close())
 		}
 	}()
-	c, err := b.bareConfig(home, in, shape)
+	c, err := b.bareConfig(home, in, t)
 	if err != nil {
 		return nil, &StepError{Step: stepShelter, Detail: err.Error(), Errno: errnoOf(err)}
 	}
@@ -50,17 +50,17 @@ func (b *Backend) openBare(ctx context.Context, in sandbox.Interpreter, shape sa
 	if err != nil {
 		return nil, err
 	}
-	return newSource(b, s, execution.LevelNoUserns, shape, c.server.sealed(), home)
+	return newSource(b, s, execution.LevelNoUserns, t.Shape, c.server.sealed(), home)
 }
 
 // bareConfig moves into home what a sandbox has in a root of its own elsewhere, and
 // lists what may be read of the rest.
-func (b *Backend) bareConfig(home *shelter, in sandbox.Interpreter, shape sandbox.Shape) (launchConfig, error) {
+func (b *Backend) bareConfig(home *shelter, in sandbox.Interpreter, t sandbox.Template) (launchConfig, error) {
 	in, err := home.reachable(in)
 	if err != nil {
 		return launchConfig{}, err
 	}
-	p, err := newPlan(in, shape, b.config.Guest)
+	p, err := newPlan(in, t.Shape, b.config.Guest)
 	if err != nil {
 		return launchConfig{}, fmt.Errorf("plan the sandbox: %w", err)
 	}
@@ -72,7 +72,7 @@ func (b *Backend) bareConfig(home *shelter, in sandbox.Interpreter, shape sandbo
 	if err != nil {
 		return launchConfig{}, err
 	}
-	server := newServerConfig(execution.LevelNoUserns, in, shape)
+	server := newServerConfig(execution.LevelNoUserns, in, t)
 	server.Processes = bareProcesses
 	server.Readable = append(p.readable(), guestDir, bin)
 	return launchConfig{
@@ -80,7 +80,7 @@ func (b *Backend) bareConfig(home *shelter, in sandbox.Interpreter, shape sandbo
 			Level: execution.LevelNoUserns,
 			UID:   b.identity.uid, GID: b.identity.gid, ChangeUser: b.identity.root,
 			Argv: interpreterCommand(in.Executable, guestDir),
-			Env:  withPath(environment(shape), bin),
+			Env:  withPath(environment(t.Shape), bin),
 		},
 		server:     server,
 		attributes: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},

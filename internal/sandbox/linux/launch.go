@@ -76,9 +76,12 @@ type serverConfig struct {
 	SealNoFork bool     `json:"seal_no_fork"`
 	SealNoExec bool     `json:"seal_no_exec"`
 	SitePath   []string `json:"site_path"`
+	// Preload are modules that the fork server imports from SitePath.
+	Preload []string `json:"preload"`
 }
 
-func newServerConfig(level execution.Level, in sandbox.Interpreter, shape sandbox.Shape) serverConfig {
+func newServerConfig(level execution.Level, in sandbox.Interpreter, t sandbox.Template) serverConfig {
+	shape := t.Shape
 	encode := func(p seccomp.Program) string { return base64.StdEncoding.EncodeToString(p.Bytes()) }
 	cell, reaper := seccomp.Cell(), seccomp.Reaper()
 	switch level {
@@ -95,7 +98,7 @@ func newServerConfig(level execution.Level, in sandbox.Interpreter, shape sandbo
 		Scratch: int64(shape.Scratch), ScratchFiles: shape.ScratchFiles,
 		Memory: int64(shape.Memory), OpenFiles: shape.OpenFiles, CPUSeconds: cpuSeconds(shape.Timeout),
 		SealNoFork: shape.NoFork, SealNoExec: shape.NoExec,
-		SitePath: append([]string{}, in.Path...),
+		SitePath: append([]string{}, in.Path...), Preload: preloaded(t),
 	}
 }
 
@@ -241,11 +244,14 @@ func (s *server) configure(ctx context.Context, c serverConfig) (initReport, err
 	return report, s.control.SetDeadline(time.Time{})
 }
 
+// errNoReport: the process ended, or took too long, before it said how its start went.
+var errNoReport = errors.New("no report")
+
 func (s *server) readReport() (initReport, error) {
 	buf := make([]byte, maxDatagram)
 	n, err := s.control.Read(buf)
 	if err != nil {
-		return initReport{}, fmt.Errorf("no report: %w", err)
+		return initReport{}, fmt.Errorf("%w: %w", errNoReport, err)
 	}
 	var r initReport
 	if err := json.Unmarshal(buf[:n], &r); err != nil {

@@ -17,12 +17,12 @@ import (
 // open starts a fork server at the strongest level that this machine gives. It goes
 // down a level only for a refusal that stands for the whole machine, so that a
 // passing failure never weakens the wall.
-func (b *Backend) open(ctx context.Context, in sandbox.Interpreter, shape sandbox.Shape) (*source, error) {
-	shape = withDefaults(shape)
+func (b *Backend) open(ctx context.Context, in sandbox.Interpreter, t sandbox.Template) (*source, error) {
+	t.Shape = withDefaults(t.Shape)
 	level := execution.LevelFull
 	var failures error
 	for {
-		s, err := b.openAt(ctx, level, in, shape)
+		s, err := b.openAt(ctx, level, in, t)
 		if err == nil {
 			return s, nil
 		}
@@ -40,22 +40,22 @@ func (b *Backend) open(ctx context.Context, in sandbox.Interpreter, shape sandbo
 	}
 }
 
-func (b *Backend) openAt(ctx context.Context, level execution.Level, in sandbox.Interpreter, shape sandbox.Shape) (*source, error) {
+func (b *Backend) openAt(ctx context.Context, level execution.Level, in sandbox.Interpreter, t sandbox.Template) (*source, error) {
 	if level == execution.LevelNoUserns {
-		return b.openBare(ctx, in, shape)
+		return b.openBare(ctx, in, t)
 	}
-	p, err := newPlan(in, shape, b.config.Guest)
+	p, err := newPlan(in, t.Shape, b.config.Guest)
 	if err != nil {
 		return nil, fmt.Errorf("plan the sandbox: %w", err)
 	}
-	server := newServerConfig(level, in, shape)
-	server.Processes = processesCeiling(shape, b.config.Groups)
+	server := newServerConfig(level, in, t)
+	server.Processes = processesCeiling(t.Shape, b.config.Groups)
 	s, err := launch(ctx, launchConfig{
 		init: initConfig{
 			Level: level,
 			Plan:  p,
 			Argv:  interpreterCommand(p.Executable, guestRoot),
-			Env:   environment(shape),
+			Env:   environment(t.Shape),
 		},
 		server:     server,
 		attributes: b.identity.attributes(),
@@ -64,7 +64,7 @@ func (b *Backend) openAt(ctx context.Context, level execution.Level, in sandbox.
 	if err != nil {
 		return nil, err
 	}
-	return newSource(b, s, level, shape, server.sealed(), nil)
+	return newSource(b, s, level, t.Shape, server.sealed(), nil)
 }
 
 // weaker is the level to try when level failed with err. Without a mounted proc

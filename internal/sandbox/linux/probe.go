@@ -115,7 +115,7 @@ func (p *prober) full(ctx context.Context) bool {
 	if err != nil {
 		return p.stage(fmt.Errorf("find interpreter: %w", err), nil, checkServer)
 	}
-	src, err := p.backend.openAt(ctx, execution.LevelFull, in, withDefaults(sandbox.Shape{}))
+	src, err := p.backend.openAt(ctx, execution.LevelFull, in, sandbox.Template{Shape: withDefaults(sandbox.Shape{})})
 	if !p.stage(err, checkOf, checkRoot, checkProc, checkPivot, checkServer) {
 		return false
 	}
@@ -147,7 +147,7 @@ func (p *prober) tryLevel(ctx context.Context, level execution.Level) error {
 	if err != nil {
 		return fmt.Errorf("find interpreter: %w", err)
 	}
-	src, err := p.backend.openAt(ctx, level, in, withDefaults(sandbox.Shape{}))
+	src, err := p.backend.openAt(ctx, level, in, sandbox.Template{Shape: withDefaults(sandbox.Shape{})})
 	if err != nil {
 		return err
 	}

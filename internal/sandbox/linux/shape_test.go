@@ -60,7 +60,6 @@ func TestTemplatesThatNothingCanCarryOutAreRefused(t *testing.T) {
 	b := backend(t, nil)
 	for name, tpl := range map[string]sandbox.Template{
 		"network": template(sandbox.Shape{Network: true}),
-		"preload": {Language: execution.Python, Preload: "os"},
 		"ruby":    {Language: "ruby"},
 	} {
 		if _, err := b.Open(t.Context(), tpl); err == nil {
