@@ -271,6 +271,8 @@ def main() -> None:
     _preload()
     _preload_for_operator(control, config)
     loop.warm(_WARM_ROUNDS)
+    # The first use of OpenSSL costs far more than the next: children begin anew with the second.
+    seal.reseed()
     server = Server(control, config)
     gc.collect()
     gc.freeze()
