@@ -89,8 +89,15 @@ func (b *bench) crowd(ctx context.Context, crowd int, loads []load, s *section) 
 		})
 		b.report.set(fmt.Sprintf("load.%s.%d", l.key, crowd), perCore)
 	}
-	of := func(key string) float64 { return b.report.Figures[fmt.Sprintf("load.%s.%d", key, crowd)] }
-	b.report.set(fmt.Sprintf("share.%d", crowd), 100*of("engine")/of("forkonly"))
+	b.report.share(crowd)
+}
+
+// share notes how much of what forking alone would do the engine does, in per cent.
+func (r *report) share(crowd int) {
+	ours, all := r.Figures[fmt.Sprintf("load.engine.%d", crowd)], r.Figures[fmt.Sprintf("load.forkonly.%d", crowd)]
+	if ours > 0 && all > 0 {
+		r.set(fmt.Sprintf("share.%d", crowd), 100*ours/all)
+	}
 }
 
 // tally is what a crowd got done.
