@@ -11,6 +11,7 @@ import _sitebuiltins
 import ast
 import atexit
 import builtins
+import functools
 import gc
 import io
 import mmap
@@ -30,6 +31,7 @@ __builtins__ = own.BUILTINS  # type: ignore[assignment]
 # The name that holds the last value for the instant between the last statement and its removal.
 _VALUE = "__gearbox_value__"
 _RESERVE = 4 << 20
+_reserve: list[mmap.mmap] = []
 _LEAST_DEPTH = 1000  # of calls, which the guest's own code may need; as an interpreter starts with
 _INTERRUPTED = 130  # what a shell says of a program that SIGINT ended
 _NOT_AWAITED = (
@@ -50,35 +52,50 @@ _collect_garbage = gc.collect
 
 
 class Program:
-    """Source, compiled once, with the warnings that compiling it raised."""
+    """Source, compiled once, with the warnings that parsing and compiling it raised."""
 
     def __init__(self, source: str, tree: ast.Module, caught: list[warnings.WarningMessage]) -> None:
-        """Compile the tree, which is changed. Raises what compile raises: SyntaxError, RecursionError, MemoryError."""
+        """Compile the tree, which is changed. Raises what compile raises: SyntaxError, RecursionError, MemoryError.
+
+        caught is where the caller records the warnings, of this too.
+        """
         _keep_last_value(tree)
-        with warnings.catch_warnings(record=True) as more:
-            warnings.simplefilter("always")
-            self.code = _compile(source, tree)
+        self.code = _compile(source, tree)
         self.source = source
-        self.warnings = [*caught, *more]
+        self.warnings = caught
 
 
 def execute(program: Program, variables: dict[str, Any], around: hints.Surroundings) -> dict[str, Any]:
     """Run the program to the end of all its threads and return the head of the result frame."""
     watch = hook.watch(around.forks, around.programs) if around.isolated else None
-    _report_threads(around, watch)
-    head = attempt(program, variables, around, watch)
-    _wind_down(around.workspace)
+    head = _attempt(program, variables, around, watch)
+    _end_threads(around.workspace)
+    _end_objects()
     denied = watch.denied() if watch else []
     return {**head, "denied": denied} if denied else head
 
 
-def attempt(
-    program: Program, variables: dict[str, Any], around: hints.Surroundings, watch: hook.Watch | None = None
+def rehearse(program: Program, variables: dict[str, Any], around: hints.Surroundings) -> dict[str, Any]:
+    """Execute as far as it can be taken back: without an audit hook, and with no end of threads or exit handlers."""
+    watch = hook.rehearse(around.forks, around.programs)
+    head = _attempt(program, variables, around, watch)
+    _end_objects()
+    return {**head, "denied": watch.denied()}
+
+
+def keep_reserve() -> None:
+    """Set memory aside that is given back when a program fails, for it may have run out and a report has to be made.
+
+    Pages that nobody touches cost nothing, and malloc would hand out used ones.
+    """
+    _reserve.append(mmap.mmap(-1, _RESERVE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+
+
+def _attempt(
+    program: Program, variables: dict[str, Any], around: hints.Surroundings, watch: hook.Watch | None
 ) -> dict[str, Any]:
     """Run the program's statements and report how they ended."""
-    # Given back when memory has run out, so that the report can be made. Pages that nobody touches cost nothing, and
-    # malloc would hand out used ones.
-    reserve = mmap.mmap(-1, _RESERVE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    _report_threads(around, watch)
     namespace = _main_module(variables)
     _cache_source(program.source)
     try:
@@ -87,11 +104,13 @@ def attempt(
     except SystemExit as exc:
         return _exited(exc)
     except BaseException as exc:  # noqa: BLE001 - whatever the program let pass is its answer
-        reserve.close()
+        while _reserve:
+            _reserve.pop().close()
         return _failed(exc, around, watch)
     held = [namespace.pop(_VALUE, None)]
     returned = _returned(held[0])
-    _from_no_line(_FREE, held)
+    if held[0] is not None:
+        _from_no_line(_FREE, held)
     return returned
 
 
@@ -104,9 +123,9 @@ def open_streams() -> None:
     traces and profiles.
     Text that UTF-8 cannot carry is escaped: printing never fails.
     """
-    sys.stdin = sys.__stdin__ = _stream(0, "r", "surrogateescape")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = _stream(1, "w", "backslashreplace")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = _stream(2, "w", "backslashreplace")  # type: ignore[misc]
+    sys.stdin = sys.__stdin__ = stream(0, "r", "surrogateescape")  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = stream(1, "w", "backslashreplace")  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = stream(2, "w", "backslashreplace")  # type: ignore[misc]
 
 
 def add_site_builtins() -> None:
@@ -127,7 +146,8 @@ def prefer_fork() -> None:
     default._default_context = multiprocessing.context._concrete_contexts["fork"]  # type: ignore[attr-defined]
 
 
-def _stream(fd: int, mode: str, errors: str) -> io.TextIOWrapper:
+def stream(fd: int, mode: str, errors: str) -> io.TextIOWrapper:
+    """Make one such stream. It does not own its descriptor."""
     raw = open(fd, mode + "b", closefd=False)  # noqa: SIM115 - lives as long as the process
     stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, line_buffering=mode == "w")
     stream.mode = mode  # type: ignore[misc]  # CPython does the same to its own
@@ -277,8 +297,11 @@ def _report_threads(around: hints.Surroundings, watch: hook.Watch | None) -> Non
     threading.excepthook = show
 
 
-def _wind_down(workspace: str) -> None:
-    """Do what Py_FinalizeEx does before it takes the interpreter apart: the process is killed instead of ending."""
+# What follows is what Py_FinalizeEx does before it takes the interpreter apart: the process is killed instead of ending.
+
+
+def _end_threads(workspace: str) -> None:
+    """Wait for other threads, then run the exit handlers."""
     # The interpreter, too, asks the module at its end.
     for step in (lambda: threading._shutdown(), _run_exit_handlers):  # type: ignore[attr-defined]
         try:
@@ -286,6 +309,10 @@ def _wind_down(workspace: str) -> None:
         except BaseException as exc:  # noqa: BLE001
             report.cut(exc)
             _write_error(report.text(exc, workspace))
+
+
+def _end_objects() -> None:
+    """Let the program's objects go, and bring to the kernel what is still in buffers."""
     _flush()
     _collect()
     _flush()
@@ -328,9 +355,15 @@ def _flush() -> None:
 
 def _flush_c_streams() -> None:
     """Flush what C code printed, which exit() would do. Without ctypes there is hardly such code, and no way."""
-    ctypes = _modules.get("ctypes")
-    if ctypes is not None:
-        _quietly(lambda: ctypes.CDLL(None).fflush(None))
+    if "ctypes" in _modules:
+        _quietly(lambda: _c_library().fflush(None))
+
+
+@functools.cache
+def _c_library() -> Any:
+    import ctypes  # loaded already, and not worth loading otherwise
+
+    return ctypes.CDLL(None)
 
 
 def _quietly(act: Callable[[], Any]) -> None:

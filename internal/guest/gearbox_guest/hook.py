@@ -44,10 +44,22 @@ _Handler = Callable[[tuple[Any, ...], FrameType], None]
 
 
 def watch(forks: bool, programs: bool) -> Watch:
-    """Install the hook, for good: an interpreter has no way to take one out.
+    """Install the hook, for good: an interpreter has no way to take one out."""
+    hook, told = _make(forks, programs)
+    sys.addaudithook(hook)
+    return told
 
-    Everything lives in closures, so that replacing a module's attributes changes nothing of it.
-    """
+
+def rehearse(forks: bool, programs: bool) -> Watch:
+    """Use the hook once, without installing it."""
+    hook, told = _make(forks, programs)
+    for event in ("import", "os.fork"):
+        hook(event, ())
+    return told
+
+
+def _make(forks: bool, programs: bool) -> tuple[Callable[[str, tuple[Any, ...]], None], Watch]:
+    """Everything lives in closures, so that replacing a module's attributes changes nothing of it."""
     denied: dict[str, None] = {}
     attempts: deque[_Attempt] = deque(maxlen=_MAX_ATTEMPTS)
 
@@ -72,8 +84,7 @@ def watch(forks: bool, programs: bool) -> Watch:
             except Exception:  # noqa: BLE001 - raising here would refuse what the program does
                 return
 
-    sys.addaudithook(hook)
-    return Watch(lambda: list(denied), lambda exc: _behind(exc, attempts))
+    return hook, Watch(lambda: list(denied), lambda exc: _behind(exc, attempts))
 
 
 def _behind(exc: BaseException, attempts: deque[_Attempt]) -> str:

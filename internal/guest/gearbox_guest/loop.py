@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import ast
+import gc
 import os
 import platform
 import signal
@@ -26,10 +27,15 @@ ABILITIES = ("analyse", "arm", "run")
 
 # Bound when the module is loaded: a program may replace the attributes of os.
 _getpid, _exit = os.getpid, os._exit
+_set_timer, _TIMER = signal.setitimer, signal.ITIMER_PROF
 _mask, _BLOCK = _signal.pthread_sigmask, int(signal.SIG_BLOCK)  # the module signal wraps it in Python
 _SIGNALS = signal.valid_signals()
 
+# What parsing and compiling raise for source that is no program.
+_NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError)
+
 Narrow = Callable[[dict[str, Any]], None]
+Execute = Callable[[cell.Program, dict[str, Any], hints.Surroundings], dict[str, Any]]
 
 
 def serve(
@@ -53,7 +59,7 @@ def serve(
     # A forked copy of the program must neither speak for it nor keep the bridge open.
     os.register_at_fork(after_in_child=stream.close)
     try:
-        _Guest(stream, narrow, workspace, site_path, no_fork, no_exec).converse()
+        Guest(stream, narrow, workspace, site_path, no_fork, no_exec).converse()
     except (bridge.ProtocolError, OSError):
         pass
     # The host closed the bridge: nobody is left to end this process.
@@ -70,8 +76,8 @@ def warm(rounds: int) -> None:
     warmup.run(rounds)
 
 
-class _Guest:
-    """The state of one conversation."""
+class Guest:
+    """The state of one conversation. execute is given the program when it is to run."""
 
     def __init__(
         self,
@@ -81,8 +87,10 @@ class _Guest:
         site_path: list[str],
         no_fork: bool,
         no_exec: bool,
+        execute: Execute = cell.execute,
     ) -> None:
         self._stream = stream
+        self._execute = execute
         self._narrow = narrow
         self._workspace = workspace
         self._site_path = site_path
@@ -98,15 +106,21 @@ class _Guest:
         """Answer frames until the stream ends. After the result, and after a frame of an unknown kind, only wait."""
         head = {"protocol": PROTOCOL, "python": platform.python_version(), "abilities": list(ABILITIES)}
         self._stream.write_frame(bridge.HELLO, 0, head)
-        answers = {bridge.ANALYSE: self._analyse, bridge.ARM: self._arm, bridge.RUN: self._run}
+        gc.disable()
         while True:
+            # What the guest made until now is not the program's: no search for its garbage goes through it.
+            gc.freeze()
             frame = self._stream.read_frame()
             if frame is None:
                 return
-            answer = answers.get(frame.kind)
-            if answer is None:
+            self.answer(frame)
+            if frame.kind not in _ANSWERS or frame.kind == bridge.RUN:
                 self._park()
-            answer(frame)
+
+    def answer(self, frame: bridge.Frame) -> None:
+        """Answer one frame of the host. One of an unknown kind has no answer."""
+        if frame.kind in _ANSWERS:
+            _ANSWERS[frame.kind](self, frame)
 
     def _analyse(self, frame: bridge.Frame) -> None:
         try:
@@ -115,36 +129,46 @@ class _Guest:
             raise bridge.ProtocolError("the source is not UTF-8") from None
         self._program, self._failure = None, None
         self._language = frame.head.get("language")
-        if self._language == shell.LANGUAGE:
-            # The host parses it.
+        if self._language == shell.LANGUAGE or frame.head.get("skip") is True:
+            # The host parses it, or has given up on that.
             self._stream.write_frame(bridge.FACTS, frame.id, {"facts": []})
             return
         # Hostile source can keep the parser busy for longer than anybody wants to wait, and no Python handler
         # would get a turn meanwhile: the kernel ends this process. Processor time is what counts, so that honest
         # source on a busy machine is left alone.
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, ANALYSIS_SECONDS)
+        _set_timer(_TIMER, ANALYSIS_SECONDS)
         facts = self._report(source)
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        _set_timer(_TIMER, 0)
         self._stream.write_frame(bridge.FACTS, frame.id, facts)
 
     def _report(self, source: str) -> dict[str, Any]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             tree, facts = analyser.analyse(source)
-        self._failure = facts.get("failure")
-        if tree is not None and self._failure is None:
-            self._compile(source, tree, caught)
-            if self._failure is not None:
-                facts = {**facts, "failure": self._failure}
+            self._failure = facts.get("failure")
+            if tree is not None and self._failure is None:
+                self._compile(source, tree, caught)
+                if self._failure is not None:
+                    facts = {**facts, "failure": self._failure}
         return facts
 
     def _compile(self, source: str, tree: ast.Module, caught: list[warnings.WarningMessage]) -> None:
         """Compiling finds the errors that parsing leaves, such as a return outside a function."""
         try:
             self._program = cell.Program(source, tree, caught)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+        except _NO_PROGRAM as exc:
             self._failure = _describe_bare(exc)
+
+    def _compile_unread(self, source: str) -> None:
+        """Take source that was not analysed."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                tree = ast.parse(source, report.FILENAME)
+            except _NO_PROGRAM as exc:
+                self._failure = _describe_bare(exc)
+            else:
+                self._compile(source, tree, caught)
 
     def _arm(self, frame: bridge.Frame) -> None:
         error = "already armed" if self._armed else ""
@@ -172,9 +196,10 @@ class _Guest:
         for name in ("no_fork", "no_exec"):
             self._restrictions[name] = self._restrictions[name] or narrower[name]
 
-    def _run(self, frame: bridge.Frame) -> NoReturn:
+    def _run(self, frame: bridge.Frame) -> None:
+        gc.enable()
         try:
-            head = self._execute(frame.head)
+            head = self._end_of(frame.head)
         except BaseException as exc:  # noqa: BLE001 - the program replaced what the guest itself needs
             head = _broken(exc)
         if _getpid() != self._pid:
@@ -189,7 +214,6 @@ class _Guest:
             _exit(head["exit_code"])
         except BaseException:  # noqa: BLE001 - as above, and now nothing is left to answer with
             _exit(head["exit_code"] or 1)
-        self._park()
 
     def _park(self) -> NoReturn:
         """Wait to be killed. A thread of the program may still interrupt this one."""
@@ -202,7 +226,8 @@ class _Guest:
             except BaseException:  # noqa: BLE001
                 continue
 
-    def _execute(self, run: dict[str, Any]) -> dict[str, Any]:
+    def _end_of(self, run: dict[str, Any]) -> dict[str, Any]:
+        """Run the program, and tell in the head of the result frame how it ended."""
         if self._language == shell.LANGUAGE and self._source is not None:
             # Outside a sandbox python3 is whichever the operator has, with packages of its own.
             packages = self._site_path if run.get("isolated") is True else []
@@ -211,14 +236,10 @@ class _Guest:
             except (OSError, ValueError) as exc:
                 self._failure = _describe_bare(exc)
         if self._program is None and self._failure is None and self._source is not None:
-            # The analyser gave up without judging the syntax.
-            try:
-                self._compile(self._source, ast.parse(self._source, report.FILENAME), [])
-            except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
-                self._failure = _describe_bare(exc)
+            self._compile_unread(self._source)
         program, self._program = self._program, None
         if program is not None:
-            return cell.execute(program, run.get("variables") or {}, self._surroundings(run))
+            return self._execute(program, run.get("variables") or {}, self._surroundings(run))
         failure = self._failure or _describe_bare(RuntimeError("run came before analyse"))
         sys.stderr.write(failure.get("text", ""))
         sys.stderr.flush()
@@ -233,6 +254,9 @@ class _Guest:
         )
 
 
+_ANSWERS = {bridge.ANALYSE: Guest._analyse, bridge.ARM: Guest._arm, bridge.RUN: Guest._run}
+
+
 def _settle(workspace: str, site_path: list[str]) -> None:
     """Give the program the surroundings of a script that lies in the workspace."""
     own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -240,6 +264,7 @@ def _settle(workspace: str, site_path: list[str]) -> None:
     sys.path[:] = [workspace, *kept, *(p for p in site_path if p not in kept)]
     os.chdir(workspace)
     _fresh_signals()
+    cell.keep_reserve()
     cell.open_streams()
     cell.add_site_builtins()
     cell.prefer_fork()
@@ -251,6 +276,7 @@ def _fresh_signals() -> None:
     for number in _SIGNALS - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python ignores these two itself
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends an analysis that takes too long
 
 
 def _write_files(workspace: str, files: list[dict[str, Any]], body: bytes) -> None:

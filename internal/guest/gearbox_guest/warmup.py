@@ -5,28 +5,33 @@ What is run here must resemble what people run: a program that only prints leave
 
 from __future__ import annotations
 
-import ast
 import collections  # noqa: F401 - these imports are the point: children find them loaded
 import contextlib
 import csv  # noqa: F401
 import dataclasses  # noqa: F401
 import datetime  # noqa: F401
 import functools  # noqa: F401
-import io
+import gc
+import io  # noqa: F401
 import itertools  # noqa: F401
-import json
+import json  # noqa: F401
 import linecache
+import logging
 import math  # noqa: F401
+import multiprocessing.util
 import os
 import re  # noqa: F401
+import signal
 import statistics  # noqa: F401
 import sys
 import textwrap  # noqa: F401
+import threading
 import traceback  # noqa: F401
 import typing  # noqa: F401
-import warnings
+import weakref
+from collections.abc import Iterator
 
-from . import analyser, bridge, cell, hints, report
+from . import bridge, cell, loop
 
 _MIXED = """
 import collections, csv, dataclasses, datetime, io, itertools, json, math, re, statistics
@@ -70,23 +75,47 @@ first(0)
 """
 _SHORT = "print(1)\n40 + 2\n"
 _PROGRAMS = (_SHORT, _MIXED, _FAILING)
+_STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 
 
 def run(rounds: int) -> None:
-    """Run every program that often, and leave no module, stream, source or variable of theirs behind."""
-    kept = (sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.modules.get("__main__"), dict(linecache.cache))
+    """Run every program that often, and leave no module, stream, source or variable of theirs behind.
+
+    What was loaded and made before is frozen, so that the searches for garbage at the end of each program do not go
+    through it. It stays frozen.
+    """
     _load_readline()
-    try:
+    gc.collect()
+    gc.freeze()
+    with _as_it_was():
         for _ in range(rounds):
             for source in _PROGRAMS:
-                _run_once(source)
-            _round_trip()
+                _converse(source)
+            _exit_handlers()
+    gc.collect()
+
+
+@contextlib.contextmanager
+def _as_it_was() -> Iterator[None]:
+    """Give programs streams that lead nowhere, and afterwards put back what they and the guest replace."""
+    kept = {name: getattr(sys, name) for name in (*_STREAMS, "argv")}
+    main, hook, cached = sys.modules.get("__main__"), threading.excepthook, dict(linecache.cache)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for name in _STREAMS:
+            setattr(sys, name, cell.stream(nowhere, "w", "backslashreplace"))
+        yield
     finally:
-        sys.stdin, sys.stdout, sys.stderr, sys.argv = kept[:4]
-        if kept[4] is not None:
-            sys.modules["__main__"] = kept[4]
+        for name, value in kept.items():
+            setattr(sys, name, value)
+        os.close(nowhere)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if main is not None:
+            sys.modules["__main__"] = main
+        threading.excepthook = hook
         linecache.cache.clear()
-        linecache.cache.update(kept[5])
+        linecache.cache.update(cached)
 
 
 def _load_readline() -> None:
@@ -106,21 +135,27 @@ def _load_readline() -> None:
         os.close(nowhere)
 
 
-def _run_once(source: str) -> None:
-    sys.stdout = io.TextIOWrapper(
-        io.BytesIO(), encoding="utf-8", errors="backslashreplace", line_buffering=True
-    )
-    sys.stderr = sys.stdout
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree, _ = analyser.analyse(source)
-        program = cell.Program(source, tree or ast.parse(source, report.FILENAME), [])
-    json.dumps(cell.attempt(program, {}, hints.Surroundings("/")))
+def _converse(source: str) -> None:
+    """Speak with a guest about one program, as the host does."""
+    questions, answers = os.pipe(), os.pipe()
+    host = bridge.Stream(answers[0], questions[1])
+    stream = bridge.Stream(questions[0], answers[1])
+    guest = loop.Guest(stream, lambda _: None, "/", [], False, False, cell.rehearse)
+    with contextlib.closing(host), contextlib.closing(stream):
+        for kind, head, body in (
+            (bridge.ANALYSE, {"language": "python"}, source.encode()),
+            (bridge.RUN, {"variables": {}, "isolated": True}, b""),
+        ):
+            host.write_frame(kind, 1, head, body)
+            frame = stream.read_frame()
+            if frame is not None:
+                guest.answer(frame)
+            host.read_frame()
 
 
-def _round_trip() -> None:
-    """Send a frame through a pipe that nobody else holds."""
-    read_fd, write_fd = os.pipe()
-    with contextlib.closing(bridge.Stream(read_fd, write_fd)) as stream:
-        stream.write_frame(bridge.RUN, 1, {"variables": {}}, b"x" * 64)
-        stream.read_frame()
+def _exit_handlers() -> None:
+    """Run the exit handlers that modules of the standard library leave, as if they had not run."""
+    multiprocessing.util._exit_function()  # type: ignore[attr-defined]
+    multiprocessing.util._exiting = False  # type: ignore[attr-defined]
+    handler = logging.StreamHandler()
+    logging.shutdown([weakref.ref(handler)])

@@ -1,14 +1,16 @@
 """What a run costs inside the child: time and page faults from one frame to the next, in children as the fork server makes
 them but for the sealing.
 
-Run it with the interpreter that is to be measured: python bench_run.py [rounds]. Each round forks one child of each kind
-for each program, so that the kinds take turns. It prints medians and is no test: its figures are those of one machine.
+Run it with the interpreter that is to be measured: python bench_run.py [rounds [folder …]]. A folder holds another
+gearbox_guest, to be compared with. Each round forks one child of each kind for each program, so that all take turns. It
+prints medians and is no test: its figures are those of one machine.
 CPU and page faults are read from /proc while the child waits for its next frame; nothing is counted in the child itself.
 """
 
 from __future__ import annotations
 
 import array
+import itertools
 import os
 import signal
 import socket
@@ -94,7 +96,6 @@ _PROGRAMS = {
     "imports": _IMPORTS,
     f"{_LONG.count(chr(10))} lines": _LONG,
 }
-_FRAMES = ("analyse", "run")
 _KINDS = {"warm": b"w", "not warm": b"c"}
 
 
@@ -109,9 +110,9 @@ class Cost(NamedTuple):
 class Server:
     """The process that children are forked from."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, package: str, workspace: str) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        argv = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _SERVER, _PACKAGE]
+        argv = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _SERVER, package]
         with theirs:
             subprocess.Popen([*argv, str(theirs.fileno()), workspace], pass_fds=[theirs.fileno()])
         if self._control.recv(16) != b"ready":
@@ -174,27 +175,33 @@ class Child:
 def main() -> None:
     """Measure and print."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else _ROUNDS
-    costs: dict[tuple[str, str, str], list[Cost]] = {}
-    private: dict[str, list[int]] = {}
+    costs: dict[tuple[str, str, str, str], list[Cost]] = {}
+    private: dict[tuple[str, str], list[int]] = {}
     with tempfile.TemporaryDirectory() as workspace:
-        server = Server(workspace)
+        servers = {p: Server(p, workspace) for p in (_PACKAGE, *sys.argv[2:])}
         for _ in range(rounds):
-            for program, source in _PROGRAMS.items():
-                for kind, warm in _KINDS.items():
-                    child = Child(server, warm)
-                    private.setdefault(kind, []).append(child.private())
-                    analyse = child.ask(bridge.ANALYSE, {"language": "python"}, source.encode())
-                    run = child.ask(bridge.RUN, {"variables": {}, "isolated": True})
-                    child.close()
-                    for frame, cost in zip(_FRAMES, (analyse, run), strict=True):
-                        costs.setdefault((program, kind, frame), []).append(cost)
-        server.close()
+            for program, kind, package in itertools.product(_PROGRAMS, _KINDS, servers):
+                child = Child(servers[package], _KINDS[kind])
+                private.setdefault((kind, package), []).append(child.private())
+                analyse = child.ask(bridge.ANALYSE, {"language": "python"}, _PROGRAMS[program].encode())
+                run = child.ask(bridge.RUN, {"variables": {}, "isolated": True})
+                child.close()
+                for frame, cost in (("analyse", analyse), ("run", run)):
+                    costs.setdefault((program, kind, frame, package), []).append(cost)
+        for server in servers.values():
+            server.close()
     print(f"{'program':10} {'child':9} {'frame':8} {'wall µs':>8} {'CPU µs':>8} {'faults':>7}")
-    for (program, kind, frame), all_of in costs.items():
+    for (program, kind, frame, package), all_of in costs.items():
         wall, cpu, faults = (statistics.median(column) for column in zip(*all_of, strict=True))
-        print(f"{program:10} {kind:9} {frame:8} {wall:8.0f} {cpu:8.0f} {faults:7.0f}")
-    for kind, sizes in private.items():
-        print(f"private memory of an idle child, {kind}: {statistics.median(sizes) / 1024:.1f} MB")
+        print(f"{program:10} {kind:9} {frame:8} {wall:8.0f} {cpu:8.0f} {faults:7.0f} {_name(package)}")
+    for (kind, package), sizes in private.items():
+        print(
+            f"private memory of an idle child, {kind}: {statistics.median(sizes) / 1024:.1f} MB {_name(package)}"
+        )
+
+
+def _name(package: str) -> str:
+    return "" if package == _PACKAGE else package
 
 
 if __name__ == "__main__":

@@ -60,6 +60,21 @@ class TestConversation(unittest.TestCase):
                 assert ended.result is not None
                 self.assertEqual(ended.result["exception"], failure)
 
+    def test_source_that_is_taken_unread_is_judged_when_it_runs(self) -> None:
+        for source, outcome, shown in (
+            ("print(1 is 1)", "ok", "<cell>:1: SyntaxWarning"),
+            ("x = = 1", "exception", "SyntaxError: invalid syntax"),
+            ("return 3", "exception", "SyntaxError: 'return' outside function"),
+        ):
+            with self.subTest(source), Guest() as guest:
+                skip = {"language": "python", "skip": True}
+                facts = guest.ask(bridge.ANALYSE, skip, source.encode()).head
+                self.assertEqual(facts, {"facts": []})
+                ended = guest.run()
+                assert ended.result is not None
+                self.assertEqual(ended.result["outcome"], outcome)
+                self.assertIn(shown, ended.stderr)
+
     def test_only_one_program_runs(self) -> None:
         with Guest() as guest:
             guest.analyse("print('once')")
@@ -193,14 +208,17 @@ x = 1
 class TestWarm(unittest.TestCase):
     def test_warming_leaves_no_trace(self) -> None:
         script = """
-import linecache, os, sys, warnings
+import atexit, gc, linecache, logging, multiprocessing.util, os, signal, sys, threading, warnings
 sys.path.insert(0, sys.argv[1])
 from gearbox_guest import loop
 loop.warm(1)  # the first time loads libraries
 def state():
     fds = [n for n in range(256) if os.path.exists(f"/dev/fd/{n}")]
     return [sorted(sys.modules), dict(linecache.cache), sys.stdin, sys.stdout, sys.stderr, sys.argv, fds,
-            dict(os.environ), os.getcwd(), warnings.filters[:], id(sys.modules["__main__"]), sys.path[:], os.listdir(".")]
+            dict(os.environ), os.getcwd(), warnings.filters[:], id(sys.modules["__main__"]), sys.path[:], os.listdir("."),
+            sys.__stdin__, sys.__stdout__, sys.__stderr__, threading.excepthook, signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+            signal.getitimer(signal.ITIMER_PROF), atexit._ncallbacks(), logging._handlerList[:], multiprocessing.util._exiting,
+            gc.isenabled(), object.__subclasses__()]
 before = state()
 loop.warm(3)
 assert state() == before, [(a, b) for a, b in zip(before, state()) if a != b]
