@@ -269,14 +269,7 @@ func (s *source) settle(ctx context.Context, c *child) error {
 	if err := c.readHello(ctx); err != nil {
 		return c.explain(ctx, err)
 	}
-	err := s.outside.check(c.processes(), filters(s.shape))
-	if err == nil {
-		err = c.processes().unlessGone(checkLimits(c.cell, s.sealed))
-	}
-	if err == nil {
-		err = s.outside.checkServer(s.server.process.Pid)
-	}
-	if err != nil {
+	if err := s.inspect(c); err != nil {
 		s.distrust(c, err)
 		return fmt.Errorf("child is not sealed: %w", err)
 	}
@@ -284,6 +277,18 @@ func (s *source) settle(ctx context.Context, c *child) error {
 		return nil
 	}
 	return c.processes().unlessGone(c.openScratch())
+}
+
+// inspect looks from outside whether the child and its fork server are what they have
+// to be.
+func (s *source) inspect(c *child) error {
+	if err := s.outside.check(c.processes(), filters(s.shape)); err != nil {
+		return err
+	}
+	if err := c.processes().unlessGone(checkLimits(c.cell, s.sealed)); err != nil {
+		return err
+	}
+	return s.outside.checkServer(s.server.process.Pid)
 }
 
 // distrust ends the fork server of a child that is not as it has to be: its other
