@@ -36,6 +36,7 @@ func (a *app) doctor(ctx context.Context, o sidecar.Options, asJSON, repair bool
 			return failed(exitFailed, err)
 		}
 	}
+	o.Transport = sidecar.TransportDoctor
 	s, err := sidecar.Open(ctx, o, version(), silent(), a.progress())
 	if err != nil {
 		return failed(exitUsage, err)

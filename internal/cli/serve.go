@@ -33,6 +33,7 @@ func (a *app) serve(ctx context.Context, o sidecar.Options) error {
 		a.sayf("%s", onTerminal)
 	}
 	log := slog.New(slog.NewJSONHandler(a.Err, nil))
+	o.Transport = sidecar.TransportStdio
 	s, err := sidecar.Open(ctx, o, version(), log, a.progress())
 	if err != nil {
 		return failed(exitUsage, err)

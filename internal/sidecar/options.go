@@ -41,6 +41,8 @@ type Options struct {
 	FinishPreparing bool
 	// Compat names the drop-in profiles to add.
 	Compat []string
+	// Transport tells in the status how requests come in.
+	Transport Transport
 	// DataDir is where everything is kept; empty means GEARBOX_DATA_DIR, then
 	// $XDG_DATA_HOME/gearbox, then ~/.local/share/gearbox.
 	DataDir string

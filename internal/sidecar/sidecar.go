@@ -12,12 +12,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
@@ -30,7 +30,8 @@ type Sidecar struct {
 	gears       *gears
 	places      *places
 	environment *environment
-	lease       *lease
+	instance    *instance.Instance
+	self        Status // the parts that stay the same
 	closeOnce   sync.Once
 	closeErr    error
 }
@@ -55,18 +56,19 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err := checkTrust(o, g.base); err != nil {
 		return nil, err
 	}
-	lease, err := takeLease(dir)
+	joined, err := instance.Join(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sidecar{gears: g, lease: lease}
-	if err := s.assemble(ctx, o, dir, version, l, progress); err != nil {
+	s := &Sidecar{gears: g, instance: joined, self: self(o, version, g)}
+	if err := s.assemble(ctx, o, dir, l, progress); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.answer(ctx, l)
 	return s, nil
 }
 
-func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, l *slog.Logger, progress func(string)) error {
+func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.Logger, progress func(string)) error {
 	var err error
 	if s.places, err = newPlaces(ctx, o, dir, s.gears.base, l, progress); err != nil {
 		return err
@@ -86,7 +88,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir, version string, 
 	}
 	s.environment = &environment{places: s.places, gear: s.gears.base}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Engine: s.engine, Environment: s.environment, Logger: l, Version: version, Compat: o.Compat,
+		Engine: s.engine, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base),
 	})
 	return err
@@ -116,7 +118,7 @@ func (s *Sidecar) Close() error {
 		if s.places != nil {
 			errs = append(errs, s.places.close())
 		}
-		errs = append(errs, s.lease.release())
+		errs = append(errs, s.instance.Leave())
 		s.closeErr = errors.Join(errs...)
 	})
 	return s.closeErr
@@ -145,13 +147,4 @@ func makeDataDir(dir string) error {
 		return fmt.Errorf("look at the data directory: %w", err)
 	}
 	return checkOwner(dir, st)
-}
-
-// makeDir makes a private directory below the data directory.
-func makeDir(dir, name string) (string, error) {
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("data directory: %w", err)
-	}
-	return path, nil
 }

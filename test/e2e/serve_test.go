@@ -58,6 +58,7 @@ func TestServeListsExecuteAndOutlivesMalformedCalls(t *testing.T) {
 // server is a running gearbox serve.
 type server struct {
 	t      *testing.T
+	dir    string // its data directory
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
@@ -66,7 +67,13 @@ type server struct {
 
 func startServe(t *testing.T) *server {
 	t.Helper()
-	s := &server{t: t, cmd: exec.CommandContext(t.Context(), "gearbox", "serve", "--data-dir", t.TempDir())}
+	return startServeIn(t, t.TempDir())
+}
+
+func startServeIn(t *testing.T, dir string, flags ...string) *server {
+	t.Helper()
+	args := append([]string{"serve", "--data-dir", dir}, flags...)
+	s := &server{t: t, dir: dir, cmd: exec.CommandContext(t.Context(), "gearbox", args...)}
 	s.cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	s.cmd.Stderr = &s.stderr
 	out, err := s.cmd.StdoutPipe()
