@@ -107,11 +107,7 @@ func (b *Backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source,
 	if err != nil {
 		return nil, fmt.Errorf("find interpreter: %w", err)
 	}
-	s, err := b.open(ctx, in, t)
-	if err != nil {
-		return nil, preloadFailure(t, err)
-	}
-	return s, nil
+	return b.open(ctx, in, t)
 }
 
 // withDefaults fills what a shape leaves open, so that nothing is unlimited.

@@ -138,7 +138,7 @@ func launch(ctx context.Context, c launchConfig) (*server, error) {
 	if err != nil {
 		s.stop()
 		<-s.exited
-		return nil, fmt.Errorf("start fork server: %w%s", err, s.errors.suffix())
+		return nil, fmt.Errorf("start fork server: %w%s", preloadFailure(c.server.Preload, err), s.errors.suffix())
 	}
 	s.python = report.Python
 	return s, nil

@@ -3,6 +3,7 @@
 package linux
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,13 +25,13 @@ func preloaded(t sandbox.Template) []string {
 // preloadFailure tells a module that cannot be imported from a sandbox that cannot be
 // built. A fork server that an import ends says nothing more, and one that never comes
 // to an end of it neither.
-func preloadFailure(t sandbox.Template, err error) error {
+func preloadFailure(modules []string, err error) error {
 	var step *StepError
 	switch {
 	case errors.As(err, &step) && step.Step == stepPreload:
 		return &sandbox.PreloadError{Reason: step.Detail}
-	case t.Preload != "" && errors.Is(err, errNoReport):
-		return &sandbox.PreloadError{Reason: fmt.Sprintf("the fork server ended or was ended while it imported %s: %v", t.Preload, err)}
+	case len(modules) > 0 && errors.Is(err, errNoReport) && !errors.Is(err, context.Canceled):
+		return &sandbox.PreloadError{Reason: fmt.Sprintf("%s: the fork server ended, or took too long, while it imported them: %v", strings.Join(modules, ", "), err)}
 	default:
 		return err
 	}
