@@ -30,6 +30,12 @@ const (
 	tickEvery = 5 * time.Second
 	// steady is how long a source lives that did not die of being opened.
 	steady = 30 * time.Second
+	// maxFailures is how many children in a row a source may fail to make before it is
+	// replaced: it may be stuck.
+	maxFailures = 3
+	// maxLinger is how long a source that was replaced waits for its last child. No
+	// program may run that long, so that a child that is left is stuck with its source.
+	maxLinger = 15 * time.Minute
 )
 
 // Clock is the time of the host.
@@ -52,6 +58,9 @@ type Config struct {
 	Size int
 	// MaxParked bounds them over all templates; 0 means four per core.
 	MaxParked int
+	// Sparing says that no children are made in advance, as for a process that runs one
+	// program. The child that a source was tried with is parked all the same.
+	Sparing bool
 	// IdleAfter is how long a template may be unused before it is down to one parked
 	// child, by default 5 minutes, and CloseAfter before its source is closed, by
 	// default 30 minutes.

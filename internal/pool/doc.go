@@ -31,7 +31,8 @@
 // parked of it, and another one is opened; a caller who had no child of it yet is served
 // by that one, once. Callers always cause a source to be opened if there is none; in the
 // background that is tried again after a delay that doubles to a minute. So are children
-// that cannot be made in advance or die while parked.
+// that cannot be made in advance or die while parked. A source that fails to make three
+// in a row may be stuck, and is replaced.
 //
 // While memory is short nothing is parked and what is parked is let go; children are
 // still made for callers.

@@ -2,7 +2,9 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -24,7 +26,14 @@ type backend struct {
 	openErr   error
 	startErr  error
 	stillborn bool          // sources end as soon as they have a child
+	sickly    bool          // children die at once
+	stuck     *source       // makes no more children
 	slow      chan struct{} // what Open waits for, if there is one
+	step      chan struct{} // what Start waits for, if there is one
+	starting  int           // children that are being made
+	refused   int           // those that were not made
+	keep      bool          // all children are kept in mind
+	all       []*child
 }
 
 func (b *backend) Name() string                         { return "test" }
@@ -46,7 +55,7 @@ func (b *backend) Open(ctx context.Context, t sandbox.Template) (sandbox.Source,
 	if b.openErr != nil {
 		return nil, b.openErr
 	}
-	s := &source{b: b, template: t, done: make(chan struct{}), level: b.level}
+	s := &source{b: b, template: t, done: make(chan struct{}), level: b.level, children: map[*child]struct{}{}}
 	if s.level == "" {
 		s.level = execution.LevelFull
 	}
@@ -67,14 +76,24 @@ func (b *backend) sources() []*source {
 	return slices.Clone(b.opened)
 }
 
-// alive counts the children that are not dead, and those at most at once.
-func (b *backend) alive() (n int) {
+// children are those that are not dead.
+func (b *backend) children() []*child {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var all []*child
 	for _, s := range b.opened {
-		n += len(s.children)
+		all = slices.AppendSeq(all, maps.Keys(s.children))
 	}
-	return n
+	return all
+}
+
+func (b *backend) alive() int { return len(b.children()) }
+
+// startingNow counts the children that are being made.
+func (b *backend) startingNow() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.starting
 }
 
 type source struct {
@@ -83,8 +102,8 @@ type source struct {
 	level    execution.Level
 	done     chan struct{}
 
-	children map[*child]struct{}
-	made     int
+	children map[*child]struct{} // those alive
+	warm     []bool              // of each child that was made
 	ended    bool
 	closed   bool
 }
@@ -118,31 +137,60 @@ func (s *source) Close() error {
 	return nil
 }
 
+// living counts the source's children that are not dead.
+func (s *source) living() int {
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	return len(s.children)
+}
+
 func (s *source) isClosed() bool {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	return s.closed
 }
 
-func (s *source) Start(_ context.Context, warm bool) (sandbox.Child, error) {
+func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
+	if s.b.step != nil {
+		s.b.await(ctx)
+	}
 	switch {
 	case s.ended:
 		return nil, sandbox.ErrSourceDead
 	case s.b.startErr != nil:
+		s.b.refused++
 		return nil, s.b.startErr
+	case s.b.stuck == s:
+		return nil, errors.New("wait for the fork: deadline exceeded")
 	}
-	s.made++
+	s.warm = append(s.warm, warm)
 	c := &child{source: s, warm: warm, dead: make(chan struct{})}
-	if s.children == nil {
-		s.children = map[*child]struct{}{}
-	}
 	s.children[c] = struct{}{}
+	if s.b.keep {
+		s.b.all = append(s.b.all, c)
+	}
 	if s.b.stillborn {
 		s.endLocked(sandbox.CauseNone)
 	}
+	if s.b.sickly {
+		c.die(sandbox.CauseNone)
+	}
 	return c, nil
+}
+
+// await waits for the test's permission to go on. The mutex is held before and after.
+func (b *backend) await(ctx context.Context) {
+	step := b.step
+	b.starting++
+	b.mu.Unlock()
+	select {
+	case <-step:
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	b.starting--
 }
 
 type child struct {
@@ -283,22 +331,27 @@ func in(t *testing.T, c pool.Config, test func(f *fixture)) {
 			c.MaxParked = 8
 		}
 		f.Pool = pool.New(f.b, c)
+		defer f.leaveNothing()
 		test(f)
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-		if n := f.b.alive(); n != 0 {
-			t.Errorf("%d children are alive after Close", n)
-		}
-		for i, s := range f.b.sources() {
-			if !s.isClosed() {
-				t.Errorf("source %d is open after Close", i)
-			}
-		}
-		if n := f.clock.pending(); n != 0 {
-			t.Errorf("%d timers are set after Close", n)
-		}
 	})
+}
+
+// leaveNothing closes the pool and looks at what is left of it.
+func (f *fixture) leaveNothing() {
+	if err := f.Close(); err != nil {
+		f.Error(err)
+	}
+	if n := f.b.alive(); n != 0 {
+		f.Errorf("%d children are alive after Close", n)
+	}
+	for i, s := range f.b.sources() {
+		if !s.isClosed() {
+			f.Errorf("source %d is open after Close", i)
+		}
+	}
+	if n := f.clock.pending(); n != 0 {
+		f.Errorf("%d timers are set after Close", n)
+	}
 }
 
 // pass lets time pass, and all that it brings about happen.

@@ -145,7 +145,7 @@ func (p *Pool) produce(ctx context.Context, s *stock) (*child, error) {
 	defer p.unlock()
 	switch {
 	case err != nil:
-		p.failed(src, err)
+		p.failed(ctx, src, err)
 		return nil, err
 	case p.closed: // and the child ends with its source
 		return nil, fmt.Errorf("make a child: %w", ErrClosed)

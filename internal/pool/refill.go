@@ -61,6 +61,7 @@ func (p *Pool) refill(now time.Time) {
 	if p.closed {
 		return
 	}
+	busy := false
 	for _, s := range p.stocks {
 		if p.worn(s, now) {
 			p.open(s)
@@ -69,6 +70,10 @@ func (p *Pool) refill(now time.Time) {
 			s.refilling = true
 			p.work.Go(func() { p.fill(s) })
 		}
+		busy = busy || s.refilling
+	}
+	if !busy {
+		p.calm.limit = time.Time{}
 	}
 }
 
@@ -78,7 +83,9 @@ func (p *Pool) refill(now time.Time) {
 func (p *Pool) lacks(s *stock, now time.Time) (lacks, warm bool) {
 	n := len(s.parked)
 	switch {
-	case !s.wanted, s.target == 0, s.source == nil, s.source.weak, !s.births.over(now), p.stocks[s.template] != s:
+	case p.c.Sparing, !s.wanted, s.target == 0, !s.births.over(now), p.stocks[s.template] != s:
+		return false, false
+	case s.source == nil, s.source.weak, s.source.failures >= maxFailures:
 		return false, false
 	case n < s.target:
 		return true, 2*n >= s.target
@@ -118,7 +125,7 @@ func (p *Pool) fillOne(s *stock) bool {
 	case p.closed:
 		return false
 	case err != nil:
-		p.failed(src, err)
+		p.failed(p.ctx, src, err)
 		s.births.fail(now)
 		p.c.Logger.Warn("a child could not be made in advance", "error", err)
 		return true // and it is seen whether to go on

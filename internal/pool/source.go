@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,10 @@ type source struct {
 	uses   int // children that are not dead yet, or are being made
 	weak   bool
 
-	retired bool // no more children are made; it is closed when the last one is dead
-	dead    bool
-	closing bool
+	failures int       // to make a child, since the last one that was made
+	retired  time.Time // when it was replaced: it is closed when its last child is dead
+	dead     bool
+	closing  bool
 }
 
 // begin counts a child that is about to be made. The mutex is held.
@@ -175,9 +177,10 @@ func (p *Pool) close(src *source) {
 	})
 }
 
-// retire closes a source as soon as its last child is dead. The mutex is held.
+// retire closes a source as soon as its last child is dead. No more are made with it.
+// The mutex is held.
 func (p *Pool) retire(src *source) {
-	src.retired = true
+	src.retired = p.c.Clock.Now()
 	if src.uses == 0 {
 		p.close(src)
 	}
@@ -186,15 +189,25 @@ func (p *Pool) retire(src *source) {
 // finish counts a child that is dead or was never born. The mutex is held.
 func (p *Pool) finish(src *source) {
 	src.uses--
-	if src.retired && src.uses == 0 {
+	if !src.retired.IsZero() && src.uses == 0 {
 		p.close(src)
 	}
 }
 
-// failed takes note that a source did not make a child. The mutex is held.
-func (p *Pool) failed(src *source, err error) {
+// failed takes note that a source did not make a child, which may have been because ctx
+// ended. The mutex is held.
+func (p *Pool) failed(ctx context.Context, src *source, err error) {
 	p.finish(src)
+	if ctx.Err() == nil {
+		src.failures++
+	}
 	if errors.Is(err, sandbox.ErrSourceDead) {
 		p.lost(src)
 	}
+}
+
+// lingers reports whether a source that was replaced has waited for its last child for
+// too long.
+func (src *source) lingers(now time.Time) bool {
+	return !src.retired.IsZero() && now.Sub(src.retired) >= maxLinger
 }

@@ -207,6 +207,7 @@ func (p *Pool) drop(s *stock, i int) {
 // adopt takes a child on that a source has made, and follows it to its end. The mutex
 // is held and the pool is not closed.
 func (p *Pool) adopt(started sandbox.Child, from *source, warm bool) *child {
+	from.failures = 0
 	c := &child{Child: started, pool: p, from: from, warm: warm}
 	p.work.Go(func() { p.follow(c) })
 	return c

@@ -53,6 +53,11 @@ func (p *Pool) tick() {
 	for _, s := range p.byUse() {
 		p.age(s, now)
 	}
+	for src := range p.sources {
+		if src.lingers(now) {
+			p.close(src)
+		}
+	}
 	if !p.restless(now) {
 		p.refill(now)
 	}
@@ -73,11 +78,12 @@ func (p *Pool) age(s *stock, now time.Time) {
 	p.reopen(s, now)
 }
 
-// worn reports whether a source shall be replaced. The mutex is held.
+// worn reports whether a source shall be replaced: it is old, or has worked much, or may
+// be stuck. The mutex is held.
 func (p *Pool) worn(s *stock, now time.Time) bool {
 	src := s.source
 	if src == nil || s.opening != nil || !s.wanted || s.idle || p.memory.short || !s.openings.over(now) {
 		return false
 	}
-	return now.Sub(src.opened) >= p.c.MaxAge || src.made >= p.c.MaxMade
+	return now.Sub(src.opened) >= p.c.MaxAge || src.made >= p.c.MaxMade || src.failures >= maxFailures
 }

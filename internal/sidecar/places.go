@@ -18,6 +18,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/guest"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
+	"github.com/gearbox-mcp/gearbox/internal/pool/pressure"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
@@ -75,14 +76,17 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
 		return nil, err
 	}
-	turns := pool.NewTurns(0, 0)
+	// Short commands, which finish preparing, run one program.
+	shared := pool.Config{Turns: pool.NewTurns(0, 0), Sparing: o.FinishPreparing, Pressure: pressure.Memory(), Logger: l}
 	if bare != nil {
-		p.bare = pool.New(bare, pool.Config{Turns: turns, Logger: l})
+		p.bare = pool.New(bare, shared)
 	}
 	// Preparing belongs to the sidecar, not to the call that opened it.
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if p.backend != nil {
-		p.boxed = pool.New(p.backend, pool.Config{Turns: turns, Least: least, Logger: l})
+		boxed := shared
+		boxed.Least = least
+		p.boxed = pool.New(p.backend, boxed)
 		p.probe = sync.OnceValue(func() sandbox.Report { return p.backend.Probe(ctx) })
 	}
 	p.working.Go(func() { p.prepare(ctx) })
