@@ -144,7 +144,7 @@ func TestAReportIsReadAsItWasSaved(t *testing.T) {
 	}
 }
 
-func TestTheTreeIsOrderedByDistance(t *testing.T) {
+func TestTheTreeIsToldApartByDistance(t *testing.T) {
 	child := exec.CommandContext(t.Context(), "cat")
 	in, err := child.StdinPipe()
 	if err == nil {
@@ -153,11 +153,12 @@ func TestTheTreeIsOrderedByDistance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	levels, err := tree(os.Getpid())
+	found, err := tree(os.Getpid())
 	if err := errors.Join(err, in.Close(), child.Wait()); err != nil {
 		t.Fatal(err)
 	}
-	if len(levels) != 2 || len(levels[0]) != 1 || len(levels[1]) != 1 || levels[0][0].rss <= levels[1][0].rss {
-		t.Errorf("%+v", levels)
+	server, below := found[kindServer], found[kindForkServer]
+	if len(server) != 1 || len(below) != 1 || server[0].rss <= below[0].rss {
+		t.Errorf("%+v", found)
 	}
 }

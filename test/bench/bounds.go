@@ -26,7 +26,7 @@ func bounds(ctx context.Context, b *bench) error {
 	return b.run(ctx, race{
 		title: "Time limits and analysis",
 		about: "How long after its time limit of " + timeLimit.String() + " a program's answer is there, asked of the engine; the call after such a one; and the analysis of 400 lines in a warm child.",
-		turns: b.laps(10), pace: pace,
+		turns: b.laps(10), pace: pace, unrelated: true,
 		entrants: []entrant{
 			{key: "late.busy", name: "late: `while True: pass`", inside: true, open: late(s, "while True:\n    pass")},
 			{key: "late.asleep", name: "late: `time.sleep(60)`", inside: true, open: late(s, "import time\ntime.sleep(60)")},

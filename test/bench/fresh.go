@@ -20,7 +20,7 @@ func fresh(ctx context.Context, b *bench) error {
 		title: "A fresh server",
 		about: "From the start of the process: until it has answered that it is there, and until the first result. The interpreter is unpacked. " +
 			"Below that, the sandbox alone: a new fork server, its first child and a run.",
-		turns: b.laps(20), pace: settle,
+		turns: b.laps(20), pace: settle, unrelated: true,
 		entrants: []entrant{
 			{key: "fresh.initialize", name: "`gearbox serve`, connected", open: b.freshly(era, b.kept, "")},
 			{key: "fresh.result", name: "`gearbox serve`, first `execute` of `print(1)`", open: b.freshly(era, b.kept, printCode)},
@@ -33,7 +33,7 @@ func fresh(ctx context.Context, b *bench) error {
 	return b.run(ctx, race{
 		title: "The first start ever",
 		about: "The data directory is empty: the interpreter is unpacked first.",
-		turns: 2, cold: true, pace: settle,
+		turns: 2, cold: true, pace: settle, unrelated: true,
 		entrants: []entrant{
 			{key: "first.initialize", name: "`gearbox serve`, connected", open: b.freshly(era, b.emptied, "")},
 			{key: "first.result", name: "`gearbox serve`, first `execute` of `print(1)`", open: b.freshly(era, b.emptied, printCode)},

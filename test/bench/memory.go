@@ -52,19 +52,45 @@ func (b *bench) idle(ctx context.Context, s *section, key, name, code, want stri
 		fail(err)
 		return
 	}
-	kinds, err := tree(pid)
+	all, err := tree(pid)
 	if err != nil {
 		fail(err)
 		return
 	}
-	for depth, kind := range []string{"server", "fork server", "reapers", "parked children"} {
+	for _, kind := range kinds {
 		row := []string{name + ": " + kind, "none"}
-		if depth < len(kinds) && len(kinds[depth]) > 0 {
-			m := mean(kinds[depth])
-			row = []string{row[0], strconv.Itoa(len(kinds[depth])), number(m.private), number(m.pss), number(m.rss)}
+		if found := all[kind]; len(found) > 0 {
+			m := mean(found)
+			row = []string{row[0], strconv.Itoa(len(found)), number(m.private), number(m.pss), number(m.rss)}
 			b.report.set(key+"."+kind, m.private)
 		}
 		s.Rows = append(s.Rows, row)
+	}
+}
+
+// kinds are the processes of a server: itself, a fork server for each template,
+// and below that two for each child.
+var kinds = []string{kindServer, kindForkServer, kindReaper, kindChild}
+
+const (
+	kindServer     = "server"
+	kindForkServer = "fork server"
+	kindReaper     = "reapers"
+	kindChild      = "parked children"
+)
+
+// kindOf tells a process by how far from the server it is and by its number in its
+// own namespace: the reaper is the first there.
+func kindOf(distance, number int) string {
+	switch {
+	case distance == 0:
+		return kindServer
+	case distance == 1:
+		return kindForkServer
+	case number == 1:
+		return kindReaper
+	default:
+		return kindChild
 	}
 }
 
@@ -81,27 +107,42 @@ func warmUp(ctx context.Context, session *mcp.ClientSession, code, want string) 
 	return ctx.Err()
 }
 
-// tree measures a process and its descendants, by their distance from it.
-func tree(pid int) ([][]footprint, error) {
-	parents, err := processes()
+// tree measures a process and its descendants, by kind.
+func tree(pid int) (map[string][]footprint, error) {
+	children, err := processes()
 	if err != nil {
 		return nil, err
 	}
-	var levels [][]footprint
-	for generation := []int{pid}; len(generation) > 0; {
-		var level []footprint
+	found := map[string][]footprint{}
+	generation := []int{pid}
+	for distance := 0; len(generation) > 0; distance++ {
 		var next []int
 		for _, p := range generation {
 			f, err := measure(p)
 			if err != nil {
 				return nil, err
 			}
-			level = append(level, f)
-			next = append(next, parents[p]...)
+			kind := kindOf(distance, innerNumber(p))
+			found[kind] = append(found[kind], f)
+			next = append(next, children[p]...)
 		}
-		levels, generation = append(levels, level), next
+		generation = next
 	}
-	return levels, nil
+	return found, nil
+}
+
+// innerNumber is the number of a process in its innermost namespace, 0 if that
+// cannot be known.
+func innerNumber(pid int) int {
+	numbers := strings.Fields(field(fmt.Sprintf("/proc/%d/status", pid), "NSpid"))
+	if len(numbers) == 0 {
+		return 0
+	}
+	n, err := strconv.Atoi(numbers[len(numbers)-1])
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // processes lists the children of each process.

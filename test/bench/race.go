@@ -35,6 +35,7 @@ type race struct {
 	cold         bool          // no turns before those that count
 	block        int           // laps of each entrant in a turn, one right after the other; 0 is one
 	pace         time.Duration // the rest before each block
+	unrelated    bool          // comparing the rows means nothing
 	entrants     []entrant     // the first is what the others are compared with
 }
 
@@ -102,16 +103,20 @@ func (r race) laps(ctx context.Context, turn int, l lap) (series, error) {
 }
 
 func (r race) section(result []series, absent []error) section {
-	s := section{Title: r.title, About: r.about, Columns: []string{"what", "n", "p50 ms", "p99 ms", "p50 × the first"}}
+	s := section{Title: r.title, About: r.about, Columns: []string{"what", "n", "p50 ms", "p99 ms"}}
+	if !r.unrelated {
+		s.Columns = append(s.Columns, "p50 × the first")
+	}
 	for i, e := range r.entrants {
 		if absent[i] != nil {
 			s.Rows = append(s.Rows, []string{e.name, "absent: " + reason(absent[i])})
 			continue
 		}
-		s.Rows = append(s.Rows, []string{
-			e.name, strconv.Itoa(len(result[i])), number(result[i].percentile(50)), number(result[i].percentile(99)),
-			number(pairs(result[i], result[0], ratio)),
-		})
+		row := []string{e.name, strconv.Itoa(len(result[i])), number(result[i].percentile(50)), number(result[i].percentile(99))}
+		if !r.unrelated {
+			row = append(row, number(pairs(result[i], result[0], ratio)))
+		}
+		s.Rows = append(s.Rows, row)
 	}
 	return s
 }

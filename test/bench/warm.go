@@ -4,8 +4,13 @@ package main
 
 import (
 	"context"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pace is the rest between laps: long enough for a pool to be full again, so that
@@ -32,7 +37,7 @@ func warm(ctx context.Context, b *bench) error {
 			"“Fork only” is the same interpreter with the same modules, forked without any isolation, analysis or limits: what a fork costs here.",
 		turns: b.n, pace: pace,
 		entrants: []entrant{
-			{key: "echo", name: "floor: a line to an idle Python process and back", open: b.echo},
+			{key: "echo", name: "floor: `print(1)` sent to an idle Python process and back, over a pair of sockets", open: b.echo},
 			{key: "inprocess", name: "`exec()` in one long-lived process, no isolation", open: workerLap(b.scratch, printCode, printAnswer, python, "-I", inProcess)},
 			{key: "inprocess-script", name: "the same, a script of 20 lines", open: workerLap(b.scratch, script, scriptAnswer, python, "-I", inProcess)},
 			{key: "forkonly", name: "fork only, no isolation", open: b.forkOnly},
@@ -49,15 +54,34 @@ func warm(ctx context.Context, b *bench) error {
 // scriptAnswer is what script.py prints.
 const scriptAnswer = "3457.5\n"
 
+// echo speaks with an idle interpreter as the host does with a child: over a pair
+// of sockets.
 func (b *bench) echo(ctx context.Context) (lap, func(), error) {
-	w, err := startWorker(ctx, b.scratch, b.python.Executable, "-I", "-S", filepath.Join(b.here, "python", "echo.py"))
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
+	near, far := os.NewFile(uintptr(fds[0]), "near"), os.NewFile(uintptr(fds[1]), "far")
+	defer func() { _ = far.Close() }()
+	if err := unix.SetNonblock(fds[1], false); err != nil {
+		return nil, func() { _ = near.Close() }, err
+	}
+	c := exec.CommandContext(ctx, b.python.Executable, "-I", filepath.Join(b.here, "python", "echo.py"))
+	c.ExtraFiles = []*os.File{far}
+	if err := c.Start(); err != nil {
+		return nil, func() { _ = near.Close() }, err
+	}
+	answer := make([]byte, len(printCode))
 	return timed(func(context.Context) error {
-		got, err := w.ask(printCode)
-		return expect(got, printCode, err)
-	}), w.stop, nil
+			if _, err := near.WriteString(printCode); err != nil {
+				return err
+			}
+			_, err := io.ReadFull(near, answer)
+			return expect(string(answer), printCode, err)
+		}), func() {
+			_ = near.Close()
+			_ = c.Wait()
+		}, nil
 }
 
 func (b *bench) forkOnly(ctx context.Context) (lap, func(), error) {

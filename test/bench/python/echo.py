@@ -1,6 +1,7 @@
-"""The floor: an idle interpreter that sends each line back."""
+"""The floor: an idle interpreter that sends back what it receives on descriptor 3."""
 
-import os
+import socket
 
-while line := os.read(0, 65536):
-    os.write(1, line)
+connection = socket.socket(fileno=3)
+while data := connection.recv(65536):
+    connection.sendall(data)
