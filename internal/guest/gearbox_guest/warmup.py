@@ -31,7 +31,7 @@ import typing  # noqa: F401
 import weakref
 from collections.abc import Iterator
 
-from . import bridge, cell, loop
+from . import bridge, cell, loop, warmup_libraries
 
 _MIXED = """
 import collections, csv, dataclasses, datetime, io, itertools, json, math, re, statistics
@@ -89,10 +89,16 @@ def run(rounds: int) -> None:
     gc.freeze()
     with _as_it_was():
         for _ in range(rounds):
-            for source in _PROGRAMS:
+            for source in _programs(rounds):
                 _converse(source)
             _exit_handlers()
     gc.collect()
+
+
+def _programs(rounds: int) -> tuple[str, ...]:
+    """Choose for the fork server, or for a child, which makes one round: what it does becomes memory of its own."""
+    brief = warmup_libraries.brief() if rounds == 1 else []
+    return (_SHORT, *brief) if brief else (*_PROGRAMS, *warmup_libraries.broad())
 
 
 @contextlib.contextmanager
