@@ -164,6 +164,12 @@ func (b *bench) tool(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
+// places are the paths of this machine, which no document should name, by what is
+// written instead.
+func (b *bench) places() *strings.Replacer {
+	return strings.NewReplacer(b.scratch, "SCRATCH", b.place, ".cache/bench", b.root+"/", "", os.TempDir()+"/", "TMPDIR/")
+}
+
 // finish writes what was asked for.
 func (b *bench) finish() error {
 	b.report.Machine.After = loadAverage()
@@ -183,5 +189,5 @@ func (b *bench) finish() error {
 	if b.out == "" {
 		return nil
 	}
-	return b.report.write(filepath.Join(b.root, b.out), bars, before)
+	return b.report.write(filepath.Join(b.root, b.out), bars, before, b.places())
 }

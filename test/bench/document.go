@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // document is where the report goes, from the root of the repository.
@@ -21,7 +22,7 @@ Ratios travel between machines; milliseconds do not. What is not there when the 
 `
 
 // write makes the document anew.
-func (r *report) write(file string, bars section, before *report) error {
+func (r *report) write(file string, bars section, before *report, places *strings.Replacer) error {
 	var text bytes.Buffer
 	text.WriteString(preface)
 	r.Machine.markdown(&text, 2)
@@ -36,7 +37,7 @@ func (r *report) write(file string, bars section, before *report) error {
 			s.markdown(&text, 3)
 		}
 	}
-	return os.WriteFile(file, text.Bytes(), 0o644)
+	return os.WriteFile(file, []byte(places.Replace(text.String())), 0o644)
 }
 
 func (m machine) markdown(text *bytes.Buffer, level int) {

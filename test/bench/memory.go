@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -105,67 +104,6 @@ func warmUp(ctx context.Context, session *mcp.ClientSession, code, want string) 
 	}
 	rest(ctx, quiet)
 	return ctx.Err()
-}
-
-// tree measures a process and its descendants, by kind.
-func tree(pid int) (map[string][]footprint, error) {
-	children, err := processes()
-	if err != nil {
-		return nil, err
-	}
-	found := map[string][]footprint{}
-	generation := []int{pid}
-	for distance := 0; len(generation) > 0; distance++ {
-		var next []int
-		for _, p := range generation {
-			f, err := measure(p)
-			if err != nil {
-				return nil, err
-			}
-			kind := kindOf(distance, innerNumber(p))
-			found[kind] = append(found[kind], f)
-			next = append(next, children[p]...)
-		}
-		generation = next
-	}
-	return found, nil
-}
-
-// innerNumber is the number of a process in its innermost namespace, 0 if that
-// cannot be known.
-func innerNumber(pid int) int {
-	numbers := strings.Fields(field(fmt.Sprintf("/proc/%d/status", pid), "NSpid"))
-	if len(numbers) == 0 {
-		return 0
-	}
-	n, err := strconv.Atoi(numbers[len(numbers)-1])
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// processes lists the children of each process.
-func processes() (map[int][]int, error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return nil, err
-	}
-	children := map[int][]int{}
-	for _, file := range stats {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // it ended meanwhile
-		}
-		// The name in parentheses may hold anything.
-		after := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		parent, err1 := strconv.Atoi(after[1])
-		pid, err2 := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err1 == nil && err2 == nil {
-			children[parent] = append(children[parent], pid)
-		}
-	}
-	return children, nil
 }
 
 func measure(pid int) (footprint, error) {
