@@ -230,3 +230,15 @@ if os.fork() == 0:
 		}
 	}
 }
+
+func TestProgramsThatWarmUpLibrariesWork(t *testing.T) {
+	s := openTemplate(t, fromEnvironment(t, cpythontest.Libraries(t)), sandbox.Template{Language: execution.Python, Preload: "numpy,pandas"})
+	const code = `
+import sys
+w = sys.modules["gearbox_guest.warmup_libraries"]
+for source in (*w.broad(), *w.brief()): exec(source, {})
+[len(w.broad()), len(w.brief())]`
+	if got := value[[]int](t, s, code); !slices.Equal(got, []int{2, 1}) {
+		t.Errorf("programs for the fork server and for a child: %v", got)
+	}
+}
