@@ -3,7 +3,7 @@
 It is process 1 of the outer pid namespace, where there is one, and speaks JSON datagrams with the host over
 one descriptor. The first datagram configures it; after that
 
-    host → server   {"id": n, "warm": bool, "place": directory} with [stdin, stdout, stderr, bridge]
+    host → server   {"id": n, "warm": bool, "place": directory} with [stdin, stdout, stderr, bridge, doors…]
     server → host   {"id": n, "event": "started"} with [pidfd of the reaper, pidfd of the cell]
     server → host   {"id": n, "event": "ended", "status": …, "cpu": seconds, "peak": bytes}
     server → host   {"id": n, "event": "failed", "error": …} instead of both
@@ -37,6 +37,8 @@ from gearbox_guest import keeper, kernel, loop, preload, seal
 
 CONTROL = 3
 _DATAGRAM = 1 << 16
+# Four streams, and the doors of one control group in each hierarchy there may be.
+_MOST_DESCRIPTORS = 16
 _EXIT_UNSEALED = 70
 
 # Modules of the standard library that programs commonly import. Loading them once here
@@ -105,7 +107,7 @@ class Server:
                     return
 
     def _request(self) -> bool:
-        data, ancillary, _, _ = self._control.recvmsg(_DATAGRAM, socket.CMSG_SPACE(4 * 4))
+        data, ancillary, _, _ = self._control.recvmsg(_DATAGRAM, socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4))
         if not data:
             return False
         descriptors = array.array("i")

@@ -87,14 +87,17 @@ Steps = list[tuple[str, Callable[[], None]]]
 
 
 def seal(plan: Plan, descriptors: list[int], place: str) -> None:
-    """Turn this process, a fresh fork, into a sealed child with descriptors as 0, 1, 2 and the bridge.
+    """Turn this process, a fresh fork, into a sealed child with the first descriptors as 0, 1, 2 and the bridge.
 
-    place is the directory that was made for the child, where mounts cannot give it one.
+    The others are doors of its control group. place is the directory that was made for the child, where mounts cannot
+    give it one.
     """
+    streams, doors = descriptors[: BRIDGE + 1], descriptors[BRIDGE + 1 :]
     alone = _without_namespaces(plan, place) if plan.level == NO_USERNS else _in_namespaces(plan)
     steps: Steps = [
+        ("control group", lambda: enter_group(doors)),
         ("session", leave_session),
-        ("descriptors", lambda: take_descriptors(descriptors, keep=int(plan.level == NO_PROC))),
+        ("descriptors", lambda: take_descriptors(streams, keep=int(plan.level == NO_PROC))),
         *alone,
         ("limits", lambda: set_limits(plan)),
         ("seccomp", lambda: install_filters(plan)),
@@ -126,6 +129,12 @@ def _without_namespaces(plan: Plan, place: str) -> Steps:
         ("no new privileges", kernel.no_new_privileges),
         ("landlock", lambda: restrict_alone(plan, place)),
     ]
+
+
+def enter_group(doors: list[int]) -> None:
+    """Go into the control group that the host has made, before there is anything that it should count."""
+    for door in doors:
+        os.write(door, b"0")
 
 
 def leave_session() -> None:

@@ -3,7 +3,9 @@
 package linux
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,34 +18,42 @@ import (
 // letGo bounds the wait for the kernel to let go of a group whose processes are dead.
 const letGo = 5 * time.Second
 
-// confine puts both processes of a new child into a control group of their own.
-// Moving a process can take the kernel milliseconds, so it is done while the cell
-// seals itself, and the limits of the run are set later.
-func (c *child) confine(p *cgroup.Place, most sandbox.Shape) error {
+// newGroup makes the control group of a child, if there are any, with the limits of its
+// shape; those of a run are set later. The child itself goes in through the doors, before
+// anything else, and the host looks whether it has.
+func (s *source) newGroup() (g *cgroup.Group, doors []*os.File, err error) {
+	p := s.backend.config.Groups
 	if p == nil {
+		return nil, nil, nil
+	}
+	g, err = p.New(cgroup.Limits{Memory: s.shape.Memory, Processes: s.shape.Processes})
+	if err != nil {
+		return nil, nil, err
+	}
+	if doors, err = g.Doors(); err != nil {
+		return nil, nil, errors.Join(err, g.Close(letGo))
+	}
+	return g, doors, nil
+}
+
+// checkGroup: the cell, and with it all that it will start, is in its group. The reaper
+// is not, since it runs nothing of the program.
+func (c *child) checkGroup() error {
+	if !c.confined() {
 		return nil
 	}
-	g, err := p.New(cgroup.Limits{Memory: most.Memory, Processes: most.Processes + ownProcesses})
+	pid, err := c.cell.pid()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.ended:
-		c.source.disband(g)
-		return errGone
-	default:
-	}
-	c.group = g
-	for _, process := range []*pidfd{c.reaper, c.cell} {
-		pid, err := process.pid()
-		if err != nil {
-			return err
-		}
-		if err := g.Add(pid); err != nil {
-			return err
-		}
+	if c.group != nil && !c.group.Holds(string(text)) {
+		return fmt.Errorf("cell is in other control groups than its own: %q", text)
 	}
 	return nil
 }
@@ -54,11 +64,8 @@ func processesCeiling(s sandbox.Shape, groups *cgroup.Place) int {
 	if groups == nil {
 		return s.Processes
 	}
-	return 2*s.Processes + ownProcesses
+	return 2 * s.Processes
 }
-
-// ownProcesses is the reaper, which is in the group but not the program's.
-const ownProcesses = 1
 
 func (c *child) confined() bool {
 	c.mu.Lock()
@@ -86,11 +93,7 @@ func (c *child) tighten(l execution.Limits) error {
 	if c.group == nil {
 		return nil
 	}
-	limits := cgroup.Limits{Memory: l.Memory}
-	if l.Processes > 0 {
-		limits.Processes = l.Processes + ownProcesses
-	}
-	if err := c.group.Limit(limits); err != nil {
+	if err := c.group.Limit(cgroup.Limits{Memory: l.Memory, Processes: l.Processes}); err != nil {
 		return fmt.Errorf("limit the child's control group: %w", err)
 	}
 	return nil

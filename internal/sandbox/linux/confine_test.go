@@ -3,9 +3,11 @@
 package linux
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -15,23 +17,31 @@ import (
 )
 
 // grouped is a backend whose children are in control groups.
-func grouped(t *testing.T) *Backend {
+func grouped(t *testing.T, guestFiles fs.FS) *Backend {
 	t.Helper()
 	groups, err := cgroup.Find()
 	if err != nil {
 		t.Skipf("skipped: control groups: %v", err)
 	}
-	b := backend(t, nil)
+	b := backend(t, guestFiles)
 	b.config.Groups = groups
 	return b
 }
 
 func TestLinuxPassesTheSuiteInControlGroups(t *testing.T) {
-	sandboxtest.Run(t, sandboxtest.Config{Backend: grouped(t), Template: template(sandbox.Shape{}), NarrowsProcesses: true})
+	sandboxtest.Run(t, sandboxtest.Config{Backend: grouped(t, nil), Template: template(sandbox.Shape{}), NarrowsProcesses: true})
+}
+
+func TestAChildThatStaysOutOfItsGroupIsCaughtFromOutside(t *testing.T) {
+	s := openWith(t, grouped(t, sabotaged(t, "seal.py", `os.write(door, b"0")`, "pass")), sandbox.Shape{})
+	if _, err := s.Start(bounded(t), false); err == nil || !strings.Contains(err.Error(), "other control groups") {
+		t.Errorf("got %v", err)
+	}
+	<-s.Done()
 }
 
 func TestTheKernelCountsAWholeTree(t *testing.T) {
-	src := openWith(t, grouped(t), sandbox.Shape{})
+	src := openWith(t, grouped(t, nil), sandbox.Shape{})
 	limits := execution.DefaultLimits()
 	limits.Memory, limits.Processes = 128<<20, 16
 	for name, c := range map[string]struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/cgroup"
 )
 
 // source is one fork server and its children.
@@ -211,15 +212,24 @@ func (s *source) request(warm bool) (*child, error) {
 		return nil, fmt.Errorf("make streams: %w", err)
 	}
 	defer theirs.close()
-	c, err := s.register(ours)
+	group, doors, err := s.newGroup()
 	if err != nil {
 		ours.close()
+		return nil, fmt.Errorf("make control group: %w", err)
+	}
+	defer closeFiles(doors)
+	c, err := s.register(ours, group)
+	if err != nil {
+		ours.close()
+		if group != nil {
+			err = errors.Join(err, group.Close(letGo))
+		}
 		return nil, err
 	}
 	data, err := json.Marshal(map[string]any{"id": c.id, "warm": warm, "place": c.place})
 	if err == nil {
 		// Not under the mutex: listen needs it to make room in the other direction.
-		_, _, err = s.server.control.WriteMsgUnix(data, unix.UnixRights(theirs.descriptors()...), nil)
+		_, _, err = s.server.control.WriteMsgUnix(data, unix.UnixRights(descriptors(append(theirs.files(), doors...))...), nil)
 	}
 	if err != nil {
 		// listen finds the same end and ends the child.
@@ -230,7 +240,7 @@ func (s *source) request(warm bool) (*child, error) {
 	return c, nil
 }
 
-func (s *source) register(ours streams) (*child, error) {
+func (s *source) register(ours streams, group *cgroup.Group) (*child, error) {
 	place := ""
 	if s.home != nil {
 		var err error
@@ -249,7 +259,7 @@ func (s *source) register(ours streams) (*child, error) {
 	}
 	s.next++
 	c := newChild(s, s.next, ours)
-	c.place = place
+	c.place, c.group = place, group
 	s.children[c.id] = c
 	return c, nil
 }
@@ -262,9 +272,6 @@ func (s *source) settle(ctx context.Context, c *child) error {
 		return c.explain(ctx, errGone)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the fork: %w", ctx.Err())
-	}
-	if err := c.confine(s.backend.config.Groups, s.shape); err != nil {
-		return fmt.Errorf("confine: %w", err)
 	}
 	if err := c.readHello(ctx); err != nil {
 		return c.explain(ctx, err)
@@ -285,7 +292,7 @@ func (s *source) inspect(c *child) error {
 	if err := s.outside.check(c.processes(), filters(s.shape)); err != nil {
 		return err
 	}
-	if err := c.processes().unlessGone(checkLimits(c.cell, s.sealed)); err != nil {
+	if err := c.processes().unlessGone(errors.Join(checkLimits(c.cell, s.sealed), c.checkGroup())); err != nil {
 		return err
 	}
 	return s.outside.checkServer(s.server.process.Pid)

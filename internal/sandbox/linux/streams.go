@@ -71,18 +71,20 @@ func ends(fds [2]int, own int) (a, b *os.File, err error) {
 
 func (s streams) files() []*os.File { return []*os.File{s.stdin, s.stdout, s.stderr, s.bridge} }
 
-// descriptors are valid until s is closed. Only the ends of the child may be asked
-// for: Fd makes a file block.
-func (s streams) descriptors() []int {
-	var out []int
-	for _, f := range s.files() {
+func (s streams) close() { closeFiles(s.files()) }
+
+// descriptors are valid until the files are closed. Only the ends of the child may be
+// asked for: Fd makes a file block.
+func descriptors(files []*os.File) []int {
+	out := make([]int, 0, len(files))
+	for _, f := range files {
 		out = append(out, int(f.Fd()))
 	}
 	return out
 }
 
-func (s streams) close() {
-	for _, f := range s.files() {
+func closeFiles(files []*os.File) {
+	for _, f := range files {
 		if f != nil {
 			_ = f.Close()
 		}

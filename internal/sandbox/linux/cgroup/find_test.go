@@ -95,7 +95,7 @@ func TestAGroupOfVersion2GetsItsLimits(t *testing.T) {
 	// The kernel makes these files with the directory; the simulation needs them first.
 	name := fmt.Sprintf("%s%d-1", prefix, os.Getpid())
 	dir := filepath.Join(s.root, scope, name)
-	g := &Group{place: p, name: name}
+	g := &Group{place: p, name: name, dirs: p.unique("memory", "pids")}
 	files := []string{"memory.max", "memory.oom.group", "pids.max", "cpu.max", "cgroup.procs"}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -108,10 +108,15 @@ func TestAGroupOfVersion2GetsItsLimits(t *testing.T) {
 	if err := g.Limit(Limits{Memory: 100 << 20, Processes: 64, CPUs: 0.5}); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Add(4711); err != nil {
+	doors, err := g.Doors()
+	if err != nil || len(doors) != 1 {
+		t.Fatalf("%v, %v", doors, err)
+	}
+	if _, err := doors[0].WriteString(Enter); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"104857600", "1", "64", "50000 100000", "4711"} {
+	_ = doors[0].Close()
+	for i, want := range []string{"104857600", "1", "64", "50000 100000", "0"} {
 		if got, _ := os.ReadFile(filepath.Join(dir, files[i])); string(got) != want {
 			t.Errorf("%s: %q, want %q", files[i], got, want)
 		}

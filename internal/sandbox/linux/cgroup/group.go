@@ -39,12 +39,19 @@ type Usage struct {
 type Group struct {
 	place *Place
 	name  string
+	// dirs are the directories that it has been made below.
+	dirs []string
 }
 
-// New makes an empty group with its limits in force.
+// New makes an empty group with its limits in force. It can have a limit on processors
+// later only if it has one now: what nobody counts costs nothing.
 func (p *Place) New(l Limits) (*Group, error) {
-	g := &Group{place: p, name: fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), p.next.Add(1))}
-	for _, dir := range p.unique() {
+	controllers := []string{"memory", "pids"}
+	if l.CPUs > 0 {
+		controllers = append(controllers, "cpu")
+	}
+	g := &Group{place: p, name: fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), p.next.Add(1)), dirs: p.unique(controllers...)}
+	for _, dir := range g.dirs {
 		if err := os.Mkdir(filepath.Join(dir, g.name), 0o755); err != nil {
 			return nil, errors.Join(fmt.Errorf("make a control group: %w", err), g.remove())
 		}
@@ -101,15 +108,45 @@ func optional(path, text string) error {
 	return nil
 }
 
-// Add moves a process in. What it starts afterwards is in the group too; memory
-// that it touched before stays charged to where it was.
-func (g *Group) Add(pid int) error {
-	for _, dir := range g.place.unique() {
-		if err := write(filepath.Join(dir, g.name, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
-			return fmt.Errorf("move process %d into a control group: %w", pid, err)
+// Enter is what a process of one thread writes to each of a group's [Group.Doors].
+const Enter = "0"
+
+// Doors are files through which a process enters the group, to be closed by the caller.
+// What it starts afterwards is in the group too; memory that it touched before stays
+// charged to where it was.
+//
+// A process goes in by itself because another one that moves it would have to wait until
+// no process of the machine is being forked, executed or ended, which takes the kernel a
+// grace period of all processors: many milliseconds. A thread of version 1 that moves
+// itself waits for nobody (cgroup_procs_write_start in kernel/cgroup/cgroup.c).
+func (g *Group) Doors() (doors []*os.File, err error) {
+	name := "tasks"
+	if g.place.version == 2 {
+		name = "cgroup.procs" // its threads cannot be moved one by one
+	}
+	for _, dir := range g.dirs {
+		f, err := os.OpenFile(filepath.Join(dir, g.name, name), os.O_WRONLY, 0)
+		if err != nil {
+			for _, d := range doors {
+				_ = d.Close()
+			}
+			return nil, fmt.Errorf("open a control group: %w", err)
+		}
+		doors = append(doors, f)
+	}
+	return doors, nil
+}
+
+// Holds reports whether a process is in the group, given the text of its
+// /proc/PID/cgroup.
+func (g *Group) Holds(text string) bool {
+	in := 0
+	for line := range strings.Lines(text) {
+		if strings.HasSuffix(strings.TrimSuffix(line, "\n"), "/"+g.name) {
+			in++
 		}
 	}
-	return nil
+	return in == len(g.dirs)
 }
 
 // Usage reads what the kernel counted so far.
@@ -178,7 +215,7 @@ func (g *Group) Close(wait time.Duration) error {
 
 func (g *Group) remove() error {
 	var errs []error
-	for _, dir := range g.place.unique() {
+	for _, dir := range g.dirs {
 		if err := os.Remove(filepath.Join(dir, g.name)); !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}

@@ -3,9 +3,8 @@
 package cgroup_test
 
 import (
-	"bufio"
 	"context"
-	"io"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -16,8 +15,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/cgroup"
 )
 
-// The test binary plays the program in a group: it waits until it is in, then
-// does as the environment says.
+// The test binary plays the program in a group and does as the environment says.
 func TestMain(m *testing.M) {
 	if what := os.Getenv("CGROUP_TEST_PROGRAM"); what != "" {
 		program(what)
@@ -26,7 +24,6 @@ func TestMain(m *testing.M) {
 }
 
 func program(what string) {
-	_, _ = io.ReadAll(os.Stdin)
 	switch what {
 	case "memory":
 		var all [][]byte
@@ -39,6 +36,9 @@ func program(what string) {
 		}
 		runtime.KeepAlive(all)
 		say("kept")
+	case "membership":
+		text, _ := os.ReadFile("/proc/self/cgroup")
+		say(string(text))
 	case "processes":
 		for range 64 {
 			if err := exec.CommandContext(context.Background(), "/proc/self/exe").Start(); err != nil {
@@ -63,29 +63,31 @@ func place(t *testing.T) *cgroup.Place {
 	return p
 }
 
-// start runs a program in a group and returns its first line and how it ended.
+// start runs a program in a group and returns its first line and how it ended. A shell
+// goes in, since it has one thread as a cell has, and becomes the program.
 func start(t *testing.T, g *cgroup.Group, what string) (string, *os.ProcessState) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
+	doors, err := g.Doors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `exec "$0"`
+	for i, d := range doors {
+		defer d.Close()
+		script = fmt.Sprintf("printf %s >&%d && ", cgroup.Enter, 3+i) + script
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, self)
 	cmd.Env = append(os.Environ(), "CGROUP_TEST_PROGRAM="+what)
-	in, err := cmd.StdinPipe()
-	if err != nil {
+	cmd.ExtraFiles = doors
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Add(cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
-	_ = in.Close()
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	_ = cmd.Wait()
-	return line, cmd.ProcessState
+	return string(out), cmd.ProcessState
 }
 
 func TestAGroupsMemoryIsBounded(t *testing.T) {
@@ -121,6 +123,31 @@ func TestAGroupsProcessesAreBounded(t *testing.T) {
 	}
 	if err := g.Close(time.Minute); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAGroupHoldsWhoWentIn(t *testing.T) {
+	p := place(t)
+	var groups []*cgroup.Group
+	for range 2 {
+		g, err := p.New(cgroup.Limits{Memory: 1 << 30, Processes: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups = append(groups, g)
+	}
+	inside, _ := start(t, groups[0], "membership")
+	if !groups[0].Holds(inside) || groups[1].Holds(inside) {
+		t.Errorf("the groups of a process in the first: %s", inside)
+	}
+	outside, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil || groups[0].Holds(string(outside)) {
+		t.Errorf("the groups of this process: %s, %v", outside, err)
+	}
+	for _, g := range groups {
+		if err := g.Close(time.Minute); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -203,7 +203,7 @@ func writable(dir string, pid int) error {
 // sweep removes the groups of dead servers. The kernel refuses to remove one that
 // still holds a process.
 func (p *Place) sweep() error {
-	for _, dir := range p.unique() {
+	for _, dir := range p.unique("memory", "pids", "cpu") {
 		left, err := filepath.Glob(filepath.Join(dir, prefix+"*-*"))
 		if err != nil {
 			return err
@@ -218,10 +218,10 @@ func (p *Place) sweep() error {
 	return nil
 }
 
-// unique are the directories without repetition, in a fixed order.
-func (p *Place) unique() []string {
+// unique are the directories of some controllers, without repetition.
+func (p *Place) unique(controllers ...string) []string {
 	var out []string
-	for _, c := range []string{"memory", "pids", "cpu"} {
+	for _, c := range controllers {
 		if d := p.dirs[c]; d != "" && !slices.Contains(out, d) {
 			out = append(out, d)
 		}
