@@ -3,6 +3,7 @@
 package cgroup
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -50,7 +51,7 @@ func (p *Place) New(l Limits) (*Group, error) {
 	if l.CPUs > 0 {
 		controllers = append(controllers, "cpu")
 	}
-	g := &Group{place: p, name: fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), p.next.Add(1)), dirs: p.unique(controllers...)}
+	g := &Group{place: p, name: fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), rand.Text()), dirs: p.unique(controllers...)}
 	for _, dir := range g.dirs {
 		if err := os.Mkdir(filepath.Join(dir, g.name), 0o755); err != nil {
 			return nil, errors.Join(fmt.Errorf("make a control group: %w", err), g.remove())

@@ -165,3 +165,13 @@ func TestAGroupThatIsClosedTwiceIsGone(t *testing.T) {
 		t.Error("it can still be read")
 	}
 }
+
+func TestPlacesOfOneProcessDoNotTakeEachOthersNames(t *testing.T) {
+	for range 2 {
+		g, err := place(t).New(cgroup.Limits{Memory: 64 << 20, Processes: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = g.Close(time.Second) }()
+	}
+}

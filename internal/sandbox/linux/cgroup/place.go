@@ -10,13 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 )
 
 // ErrNotDelegated is wrapped when no group can be made here. The text says why.
 var ErrNotDelegated = errors.New("control groups are not delegated")
 
-// prefix begins the names of our groups; the number of the process follows.
+// prefix begins the names of our groups; the number of the process follows, and then
+// what no other place has, in this process or in a container with the same number.
 const prefix = "gearbox-"
 
 // Place is where groups can be made. It is safe for concurrent use.
@@ -26,7 +26,6 @@ type Place struct {
 	// dirs are the directories below which a group is made, by controller. In
 	// version 2 all are the same.
 	dirs map[string]string
-	next atomic.Int64
 }
 
 // Version is 1 or 2.
