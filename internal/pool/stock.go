@@ -36,6 +36,7 @@ type child struct {
 	sandbox.Child
 	pool  *Pool
 	from  *source
+	dem bool
 	warm  bool // it was warmed up
 	state state
 	who   execution.Principal // of a child that is out
