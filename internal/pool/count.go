@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
@@ -64,7 +63,6 @@ func (p *Pool) Stats() Stats {
 		Refills: c.refills, Warmed: c.warmed, LetGo: c.letGo, Died: c.died,
 		Opened: c.opened, Recycled: c.recycled, Lost: c.lost,
 		Ended: map[string]uint64{},
-		Debug: maps.Clone(Debug),
 	}
 	for cause, n := range p.endings {
 		s.Ended[name(cause)] = n

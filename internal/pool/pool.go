@@ -15,7 +15,6 @@ import (
 // once can be bad luck, more than twice is a fault that will not go away by itself.
 const attempts = 2
 
-var Debug = map[string][2]int{}
 // Pool is safe for concurrent use.
 type Pool struct {
 	backend sandbox.Backend
@@ -82,11 +81,6 @@ func (p *Pool) Child(ctx context.Context, t sandbox.Template, who execution.Prin
 		return nil, nil, err
 	}
 	c.who = who
-	p.mu.Lock()
-	d := Debug[string(who)]
-	if c.dem { d[1]++ } else {d[0]++}
-	Debug[string(who)] = d
-	p.mu.Unlock()
 	return c, c.release, nil
 }
 
@@ -124,7 +118,6 @@ func (p *Pool) checkout(ctx context.Context, t sandbox.Template, asked, now time
 	}
 	p.counts.wait.observe(now.Sub(asked))
 	p.counts.onDemand++
-	c.dem = true
 	p.postpone(now)
 	return c, nil
 }

@@ -11,7 +11,6 @@ import (
 type Stats struct {
 	// Live children are at work or being made for a caller; parked ones wait for one.
 	Live   int `json:"live"`
-	Debug map[string][2]int
 	Parked int `json:"parked"`
 	// Waiting callers have no turn yet.
 	Waiting int `json:"waiting"`

@@ -36,7 +36,6 @@ type child struct {
 	sandbox.Child
 	pool  *Pool
 	from  *source
-	dem bool
 	warm  bool // it was warmed up
 	state state
 	who   execution.Principal // of a child that is out
