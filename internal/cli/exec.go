@@ -74,7 +74,7 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 		return a.rejected(f, err)
 	}
 	var log heldLog
-	f.server.Transport = sidecar.TransportExec
+	f.server.Transport, f.server.Pool = sidecar.TransportExec, sidecar.OnDemand()
 	f.server.FinishPreparing = true // the next command is then several times faster
 	s, err := sidecar.Open(ctx, f.server, version(), log.logger(), a.progress())
 	if err != nil {

@@ -54,6 +54,9 @@ func serverArgs(o sidecar.Options) []string {
 	}
 	text("--compat", o.Compat...)
 	text("--data-dir", o.DataDir)
+	for _, s := range poolSettings(&o.Pool) {
+		text("--"+s.name, s.String())
+	}
 	return args
 }
 

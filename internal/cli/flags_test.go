@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
@@ -17,6 +18,7 @@ func TestServerArgumentsReadBackToTheSameOptions(t *testing.T) {
 			Gear: filepath.Join(dir, "g.yaml"), Allow: []string{"net(a:{80,443})", "run(git)"}, Ask: []string{"read(/x)"}, Deny: []string{"env(*)"},
 			Python: filepath.Join(dir, "venv"), Preload: []string{"pandas", "scipy.stats"}, Backend: "linux", MinimumIsolation: "full", AllowFullTrust: true, AllowFullTrustAsRoot: true,
 			Compat: []string{"python-interpreter", "mcp-run-python"}, DataDir: dir,
+			Pool: sidecar.PoolOptions{Concurrency: new(8), Size: new(0), Max: new(32), Idle: new(90 * time.Second), RecycleRuns: new(500), RecycleAge: new(time.Hour)},
 		},
 	} {
 		args := serverArgs(o)

@@ -191,7 +191,7 @@ func unread(g gear.Frozen, r execution.Request) string {
 // gear is to be explained: one without isolation is no reason to parse a stranger's
 // code outside.
 func (a *app) permissions(ctx context.Context, dataDir string, r execution.Request) ([]policy.Permission, error) {
-	s, err := sidecar.Open(ctx, sidecar.Options{DataDir: dataDir, Transport: sidecar.TransportExplain}, version(), silent(), a.progress())
+	s, err := sidecar.Open(ctx, sidecar.Options{DataDir: dataDir, Transport: sidecar.TransportExplain, Pool: sidecar.OnDemand()}, version(), silent(), a.progress())
 	if err != nil {
 		return nil, err
 	}

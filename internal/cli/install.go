@@ -135,6 +135,7 @@ func parseServeFlags(args []string) (sidecar.Options, error) {
 	var o sidecar.Options
 	c := &cobra.Command{Use: "serve"}
 	addServerFlags(c.Flags(), &o)
+	addPoolFlags(c.Flags(), &o.Pool)
 	if err := c.Flags().Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return o, usage("see gearbox serve --help", "--help is no flag to start a server with")

@@ -25,6 +25,7 @@ func (a *app) serveCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), o) },
 	}
 	addServerFlags(c.Flags(), &o)
+	addPoolFlags(c.Flags(), &o.Pool)
 	return c
 }
 

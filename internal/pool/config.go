@@ -56,7 +56,8 @@ type Config struct {
 	// Size is how many children of a template in use are parked; 0 means as many as
 	// may be at work.
 	Size int
-	// MaxParked bounds them over all templates; 0 means four per core.
+	// MaxParked bounds them over all templates; 0 means four per core, or Size if that
+	// is more.
 	MaxParked int
 	// Sparing says that no children are made in advance, as for a process that runs one
 	// program. The child that a source was tried with is parked all the same.
@@ -84,11 +85,11 @@ func (c Config) filled() Config {
 	if c.Turns == nil {
 		c.Turns = NewTurns(0, 0)
 	}
+	if c.MaxParked <= 0 {
+		c.MaxParked = max(parkedPerCore*runtime.NumCPU(), c.Size)
+	}
 	if c.Size <= 0 {
 		c.Size = c.Turns.Most()
-	}
-	if c.MaxParked <= 0 {
-		c.MaxParked = parkedPerCore * runtime.NumCPU()
 	}
 	if c.IdleAfter <= 0 {
 		c.IdleAfter = defaultIdleAfter

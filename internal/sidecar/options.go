@@ -41,6 +41,8 @@ type Options struct {
 	FinishPreparing bool
 	// Compat names the drop-in profiles to add.
 	Compat []string
+	// Pool says what stands ready, and how much may run at once.
+	Pool PoolOptions
 	// Transport tells in the status how requests come in.
 	Transport Transport
 	// DataDir is where everything is kept; empty means GEARBOX_DATA_DIR, then

@@ -18,7 +18,6 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/guest"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
-	"github.com/gearbox-mcp/gearbox/internal/pool/pressure"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
@@ -76,8 +75,7 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
 		return nil, err
 	}
-	// Short commands, which finish preparing, run one program.
-	shared := pool.Config{Turns: pool.NewTurns(0, 0), Sparing: o.FinishPreparing, Pressure: pressure.Memory(), Logger: l}
+	shared := o.Pool.config(l)
 	if bare != nil {
 		p.bare = pool.New(bare, shared)
 	}
@@ -233,7 +231,7 @@ func (p *places) unisolated(place engine.Place) (engine.Place, error) {
 	if p.bare == nil {
 		return engine.Place{}, unavailable("running without isolation is not supported on "+runtime.GOOS, "")
 	}
-	place.Children, place.Backend, place.Isolation = p.bare, "host", execution.LevelNone
+	place.Children, place.Backend, place.Isolation = p.bare, bareName, execution.LevelNone
 	place.Warnings = []string{"This ran without isolation, with the rights of the server: it could have done whatever the operator can, approvals and records included."}
 	return place, nil
 }

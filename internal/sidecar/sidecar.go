@@ -49,6 +49,9 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err := makeDataDir(dir); err != nil {
 		return nil, err
 	}
+	if err := o.Pool.check(); err != nil {
+		return nil, err
+	}
 	g, err := openGears(o, dir)
 	if err != nil {
 		return nil, err
@@ -81,7 +84,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.engine, err = engine.New(engine.Config{
-		Journal: journal, Gears: s.gears, Places: s.places, Door: door, Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l,
+		Journal: journal, Gears: s.gears, Places: s.places, Door: door, Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
 	})
 	if err != nil {
 		return err

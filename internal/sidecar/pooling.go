@@ -1,0 +1,107 @@
+package sidecar
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/pool"
+	"github.com/gearbox-mcp/gearbox/internal/pool/pressure"
+)
+
+// PoolOptions say how many programs run at once and how many sandboxes stand ready for
+// the next ones. A nil field is its documented default; the zero value is all defaults.
+type PoolOptions struct {
+	// Concurrency is how many programs run at once; by default two for each core.
+	Concurrency *int
+	// Size is how many sandboxes of one kind are parked ahead of time; by default as
+	// many as Concurrency, 0 for none: then each is made when it is asked for.
+	Size *int
+	// Max bounds the parked ones of all kinds; by default four for each core, and at
+	// least Size.
+	Max *int
+	// Idle is how long a kind may be unused before one parked sandbox is left of it;
+	// by default 5 minutes. Its fork server ends after half an hour, or after Idle if
+	// that is longer.
+	Idle *time.Duration
+	// RecycleRuns and RecycleAge are the number of sandboxes and the age at which a
+	// fork server is replaced; by default 10,000 and an hour.
+	RecycleRuns *int
+	RecycleAge  *time.Duration
+}
+
+// OnDemand are the options of a command that runs one program: what were made ahead
+// would serve nobody.
+func OnDemand() PoolOptions { return PoolOptions{Size: new(int)} }
+
+// The accepted ranges, ends included.
+const (
+	mostConcurrency = 1024
+	mostParked      = 4096
+	mostRuns        = 1_000_000
+	leastIdle       = time.Second
+	leastAge        = time.Minute
+	longest         = 30 * 24 * time.Hour
+)
+
+// check names the flag that is out of its range.
+func (o PoolOptions) check() error {
+	for _, n := range []struct {
+		flag        string
+		value       *int
+		least, most int
+	}{
+		{"--concurrency", o.Concurrency, 1, mostConcurrency},
+		{"--pool-size", o.Size, 0, mostParked},
+		{"--pool-max", o.Max, 1, mostParked},
+		{"--recycle-runs", o.RecycleRuns, 1, mostRuns},
+	} {
+		if n.value != nil && (*n.value < n.least || *n.value > n.most) {
+			return fmt.Errorf("%s %d: accepted are %d to %d", n.flag, *n.value, n.least, n.most)
+		}
+	}
+	for _, d := range []struct {
+		flag  string
+		value *time.Duration
+		least time.Duration
+	}{
+		{"--pool-idle", o.Idle, leastIdle}, {"--recycle-age", o.RecycleAge, leastAge},
+	} {
+		if d.value != nil && (*d.value < d.least || *d.value > longest) {
+			return fmt.Errorf("%s %v: accepted are %v to %v", d.flag, *d.value, d.least, longest)
+		}
+	}
+	if o.Size != nil && o.Max != nil && *o.Size > *o.Max {
+		return fmt.Errorf("--pool-size %d is more than --pool-max %d, which bounds all kinds together: lower the one or raise the other", *o.Size, *o.Max)
+	}
+	return nil
+}
+
+// waiting is how many operations may wait beyond those at work.
+const waiting = 256
+
+// queue is how many operations are taken on, 0 for the engine's own default.
+func (o PoolOptions) queue() int {
+	if o.Concurrency == nil {
+		return 0
+	}
+	return *o.Concurrency + waiting
+}
+
+// config is what the pools of all backends are told. They share their turns, because
+// the cores are shared too.
+func (o PoolOptions) config(l *slog.Logger) pool.Config {
+	return pool.Config{
+		Turns: pool.NewTurns(or(o.Concurrency), 0), Size: or(o.Size), MaxParked: or(o.Max),
+		Sparing: o.Size != nil && *o.Size == 0, IdleAfter: or(o.Idle),
+		MaxMade: or(o.RecycleRuns), MaxAge: or(o.RecycleAge), Pressure: pressure.Memory(), Logger: l,
+	}
+}
+
+// or is the value, or zero, which stands for the default.
+func or[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}
