@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -38,6 +39,11 @@ func TestMain(m *testing.M) {
 		role = ask
 	case "answer":
 		role = answer
+	case "leave":
+		role = func(socket string, _ io.Writer) error {
+			_, err := connect(socket)
+			return err
+		}
 	default:
 		os.Exit(m.Run())
 	}
@@ -47,12 +53,17 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// connect connects with a socket. It changes the directory, for a short address.
+func connect(socket string) (net.Conn, error) {
+	if err := os.Chdir(filepath.Dir(socket)); err != nil {
+		return nil, err
+	}
+	return net.Dial("unix", filepath.Base(socket))
+}
+
 // ask writes HTTP status and body of the answer at a socket.
 func ask(socket string, out io.Writer) error {
-	if err := os.Chdir(filepath.Dir(socket)); err != nil { // for a short address
-		return err
-	}
-	c, err := net.Dial("unix", filepath.Base(socket))
+	c, err := connect(socket)
 	if err != nil {
 		return err
 	}
@@ -98,10 +109,13 @@ func again(t *testing.T, role, place string, as *syscall.SysProcAttr) *exec.Cmd 
 	return cmd
 }
 
-// asked is what a peer was told.
+// asked is what a peer was told. It skips where such a peer cannot be made.
 func asked(t *testing.T, socket string, as *syscall.SysProcAttr) (string, error) {
 	t.Helper()
 	out, err := again(t, "ask", socket, as).CombinedOutput()
+	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
+		t.Skipf("skipped: no such process can be started here: %v", err)
+	}
 	return string(out), err
 }
 
@@ -135,10 +149,10 @@ func startOther(t *testing.T, dir string, as *syscall.SysProcAttr) *other {
 	}
 	o.id = instance.ID(strings.TrimSpace(line))
 	o.socket = filepath.Join(dir, "instances", string(o.id)+".sock")
-	o.end = func() {
+	o.end = sync.OnceFunc(func() {
 		_ = stdin.Close()
 		_ = o.cmd.Wait()
-	}
+	})
 	return o
 }
 
@@ -184,16 +198,36 @@ func TestAPeerOfAnotherUserNamespaceIsRefusedAndLogged(t *testing.T) {
 	if told, err := asked(t, o.socket, nil); err != nil || !strings.HasPrefix(told, "200 ") {
 		t.Fatalf("%q, %v", told, err)
 	}
+	defer o.end()
 	told, err := asked(t, o.socket, anotherUserNamespace())
 	o.end()
-	if err != nil {
-		t.Skipf("skipped: no user namespace can be made here: %v", err)
-	}
-	if !strings.HasPrefix(told, "403 ") || !strings.Contains(told, "another user namespace") || strings.Contains(told, "here") {
-		t.Errorf("%q", told)
+	if err != nil || !strings.HasPrefix(told, "403 ") || !strings.Contains(told, "another user namespace") || strings.Contains(told, "here") {
+		t.Errorf("%q, %v", told, err)
 	}
 	if log := o.stderr.String(); strings.Count(log, "was refused") != 1 || !strings.Contains(log, "another user namespace") {
 		t.Errorf("%s", log)
+	}
+}
+
+func TestAPeerThatHasEndedIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	l, err := instance.Listen(t.Context(), dir, "x.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if out, err := again(t, "leave", filepath.Join(dir, "x.sock"), nil).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	c, err := l.Accept() // only now, when it is gone and its number free
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := instance.CheckPeer(c); err == nil {
+		t.Error("it may ask")
+	} else {
+		t.Log(err)
 	}
 }
 
@@ -223,6 +257,16 @@ func public(t *testing.T) string {
 	return dir
 }
 
+// openFiles lets everybody reach the socket, so that only the check is left.
+func (o *other) openFiles(t *testing.T) {
+	t.Helper()
+	for path, mode := range map[string]os.FileMode{filepath.Dir(o.socket): 0o755, o.socket: 0o666} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAPeerOfAnotherUserIsRefusedThoughTheFilesWereOpened(t *testing.T) {
 	needsRoot(t)
 	dir := public(t)
@@ -230,11 +274,7 @@ func TestAPeerOfAnotherUserIsRefusedThoughTheFilesWereOpened(t *testing.T) {
 	if told, err := asked(t, o.socket, asNobody()); err == nil || !strings.Contains(told, "permission denied") {
 		t.Errorf("the directory let another user in: %q, %v", told, err)
 	}
-	for path, mode := range map[string]os.FileMode{filepath.Dir(o.socket): 0o755, o.socket: 0o666} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-	}
+	o.openFiles(t)
 	told, err := asked(t, o.socket, asNobody())
 	o.end()
 	if err != nil || !strings.HasPrefix(told, "403 ") || !strings.Contains(told, "of uid 65534") {
@@ -259,11 +299,9 @@ func TestRootMayAskAnInstanceOfAnotherUser(t *testing.T) {
 	} else if err := all[0].Get(t.Context(), "/word", &got); err != nil || got.Word != "here" {
 		t.Errorf("%q, %v", got.Word, err)
 	}
+	o.openFiles(t) // root of another namespace is nobody there
 	told, err := asked(t, o.socket, anotherUserNamespace())
-	if err != nil {
-		t.Skipf("root of another user namespace is skipped: none can be made here: %v", err)
-	}
-	if !strings.HasPrefix(told, "403 ") || !strings.Contains(told, "another user namespace") {
-		t.Errorf("root of another user namespace was told %q", told)
+	if err != nil || !strings.HasPrefix(told, "403 ") || !strings.Contains(told, "another user namespace") {
+		t.Errorf("root of another user namespace was told %q, %v", told, err)
 	}
 }
