@@ -162,3 +162,16 @@ func TestTheTreeIsToldApartByDistance(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+func TestWhatWasTimedIsOneTable(t *testing.T) {
+	r := newReport(machine{}, io.Discard)
+	r.add(section{Title: "One", About: "About one.", Columns: timedColumns, Timed: true, Rows: [][]string{{"a", "1", "2", "3", "1.00"}}})
+	r.add(section{Title: "Memory", Columns: []string{"what"}, Rows: [][]string{{"m"}}})
+	r.add(section{Title: "Two", Columns: timedColumns, Timed: true, Rows: [][]string{{"b", "absent: why"}}})
+	var text bytes.Buffer
+	r.tables(&text, 2)
+	want := "| **One** |  |  |  |  |\n| a | 1 | 2 | 3 | 1.00 |\n| **Two** |  |  |  |  |\n| b | absent: why |  |  |  |\n\n**One.** About one.\n"
+	if !strings.Contains(text.String(), want) || strings.Count(text.String(), "\n## ") != 2 {
+		t.Errorf("%s", &text)
+	}
+}

@@ -102,10 +102,12 @@ func (r race) laps(ctx context.Context, turn int, l lap) (series, error) {
 	return s, nil
 }
 
+var timedColumns = []string{"what", "n", "p50 ms", "p99 ms", "× the first"}
+
 func (r race) section(result []series, absent []error) section {
-	s := section{Title: r.title, About: r.about, Columns: []string{"what", "n", "p50 ms", "p99 ms"}}
-	if !r.unrelated {
-		s.Columns = append(s.Columns, "p50 × the first")
+	s := section{Title: r.title, About: r.about, Columns: timedColumns, Timed: true}
+	if r.unrelated {
+		s.Columns = s.Columns[:len(s.Columns)-1]
 	}
 	for i, e := range r.entrants {
 		if absent[i] != nil {

@@ -30,6 +30,8 @@ type section struct {
 	Title, About string
 	Columns      []string
 	Rows         [][]string
+	// Timed sections are those of races: in the document they are one table.
+	Timed bool
 }
 
 func newReport(m machine, out io.Writer) *report {
