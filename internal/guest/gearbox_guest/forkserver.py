@@ -33,7 +33,7 @@ if __name__ == "__main__":
     # the fork server in __main__.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from gearbox_guest import keeper, kernel, loop, preload, seal
+from gearbox_guest import holes, keeper, kernel, loop, preload, seal
 
 CONTROL = 3
 _DATAGRAM = 1 << 16
@@ -277,6 +277,7 @@ def main() -> None:
     seal.reseed()
     server = Server(control, config)
     gc.collect()
+    holes.fill()
     gc.freeze()
     version = ".".join(str(n) for n in sys.version_info[:3])
     control.send(json.dumps({"event": "ready", "python": version}).encode())
