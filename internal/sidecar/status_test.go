@@ -48,18 +48,16 @@ func TestTheStatusShowsWhatEachServerDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reports []sidecar.Report
-	for len(reports) == 0 || handedOut(reports[0]) < 2 || reports[0].Status.Load.Running != 1 { // the second started, the first taken apart
-		if reports = instances(t, o); len(reports) != 2 || reports[0].Status == nil || reports[1].Status == nil {
-			t.Fatalf("%+v", reports)
-		}
-	}
+	// What is going on goes on beside this: the second program starts, the first is taken apart.
+	reports := until(t, o, func(all []sidecar.Report) bool {
+		return len(all) == 2 && handedOut(all[0]) == 2 && ended(all[0], "finished") == 1 && all[0].Status.Load.Running == 1
+	})
 	first, second := *reports[0].Status, *reports[1].Status
 	if first.PID != os.Getpid() || first.Version != "test" || first.Uptime <= 0 || first.Transport != sidecar.TransportStdio ||
 		first.Gear != sidecar.DefaultGear || first.Isolation == "" || len(first.Pools) != 1 || first.Load.Running != 1 || first.Load.Waiting != 0 {
 		t.Errorf("%+v", first)
 	}
-	if p := first.Pools[0]; p.Backend != "linux" || p.Wait.Count != 2 || p.Live != 1 || p.Ended["finished"] != 1 {
+	if p := first.Pools[0]; p.Backend != "linux" || p.Wait.Count != 2 || p.Live != 1 {
 		t.Errorf("%+v", p)
 	}
 	if second.Transport != sidecar.TransportExec || second.Gear != "restricted" || second.Load.Running != 0 || handedOut(reports[1]) != 0 {
@@ -68,19 +66,34 @@ func TestTheStatusShowsWhatEachServerDoes(t *testing.T) {
 	if _, err := busy.Engine().Cancel(t.Context(), execution.Local, id); err != nil {
 		t.Fatal(err)
 	}
-	for reports[0].Status.Load.Running > 0 {
-		reports = instances(t, o)
-	}
-	if ended := reports[0].Status.Pools[0].Ended; ended["cancelled"] != 1 {
-		t.Errorf("%v", ended)
-	}
+	until(t, o, func(all []sidecar.Report) bool {
+		return ended(all[0], "cancelled") == 1 && all[0].Status.Load.Running == 0
+	})
 	if err := busy.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if reports = instances(t, o); len(reports) != 1 || reports[0].Status.Gear != "restricted" {
+	if reports := instances(t, o); len(reports) != 1 || reports[0].Status.Gear != "restricted" {
 		t.Errorf("after the end of the first: %+v", reports)
 	}
 }
+
+// until asks again and again; the test's own time limit is what ends a wait in vain.
+func until(t *testing.T, o sidecar.Options, ok func([]sidecar.Report) bool) []sidecar.Report {
+	t.Helper()
+	for {
+		all := instances(t, o)
+		for _, r := range all {
+			if r.Status == nil {
+				t.Fatalf("%+v", r)
+			}
+		}
+		if ok(all) {
+			return all
+		}
+	}
+}
+
+func ended(r sidecar.Report, cause string) uint64 { return r.Status.Pools[0].Ended[cause] }
 
 func handedOut(r sidecar.Report) uint64 {
 	return r.Status.Pools[0].FromParked + r.Status.Pools[0].OnDemand
