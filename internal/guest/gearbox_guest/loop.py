@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import ast
+import functools
 import gc
 import os
 import platform
-import signal
 import sys
 import time
 import warnings
@@ -25,11 +25,14 @@ PROTOCOL = 1
 ANALYSIS_SECONDS = 0.25
 ABILITIES = ("analyse", "arm", "run")
 
+_HELLO = {"protocol": PROTOCOL, "python": platform.python_version(), "abilities": list(ABILITIES)}
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 # Bound when the module is loaded: a program may replace the attributes of os.
 _getpid, _exit = os.getpid, os._exit
-_set_timer, _TIMER = signal.setitimer, signal.ITIMER_PROF
-_mask, _BLOCK = _signal.pthread_sigmask, int(signal.SIG_BLOCK)  # the module signal wraps it in Python
-_SIGNALS = signal.valid_signals()
+_set_timer, _TIMER = _signal.setitimer, _signal.ITIMER_PROF
+# The module signal wraps these in Python.
+_mask, _BLOCK, _SIGNALS = _signal.pthread_sigmask, _signal.SIG_BLOCK, _signal.valid_signals()
 
 # What parsing and compiling raise for source that is no program.
 _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -73,6 +76,7 @@ def warm(rounds: int) -> None:
     """
     from . import warmup  # not paid for by a process that never warms up
 
+    _furnish()
     warmup.run(rounds)
 
 
@@ -104,8 +108,7 @@ class Guest:
 
     def converse(self) -> None:
         """Answer frames until the stream ends. After the result, and after a frame of an unknown kind, only wait."""
-        head = {"protocol": PROTOCOL, "python": platform.python_version(), "abilities": list(ABILITIES)}
-        self._stream.write_frame(bridge.HELLO, 0, head)
+        self._stream.write_frame(bridge.HELLO, 0, _HELLO)
         gc.disable()
         while True:
             # What the guest made until now is not the program's: no search for its garbage goes through it.
@@ -257,26 +260,31 @@ class Guest:
 _ANSWERS = {bridge.ANALYSE: Guest._analyse, bridge.ARM: Guest._arm, bridge.RUN: Guest._run}
 
 
-def _settle(workspace: str, site_path: list[str]) -> None:
-    """Give the program the surroundings of a script that lies in the workspace."""
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    kept = [p for p in sys.path if p not in ("", own)]
-    sys.path[:] = [workspace, *kept, *(p for p in site_path if p not in kept)]
-    os.chdir(workspace)
-    _fresh_signals()
-    cell.keep_reserve()
-    cell.open_streams()
+@functools.cache
+def _furnish() -> None:
+    """Give the interpreter what programs find in every one. Children need not, whose parent did before it forked them."""
     cell.add_site_builtins()
     cell.prefer_fork()
     frames.hide_guest()
 
 
+def _settle(workspace: str, site_path: list[str]) -> None:
+    """Give the program the surroundings of a script that lies in the workspace."""
+    _furnish()
+    kept = [p for p in sys.path if p not in ("", _HOME)]
+    sys.path[:] = [workspace, *kept, *(p for p in site_path if p not in kept)]
+    os.chdir(workspace)
+    _fresh_signals()
+    cell.keep_reserve()
+    cell.open_streams()
+
+
 def _fresh_signals() -> None:
     """Begin with the signals of a fresh interpreter: a server under nohup passes on what it ignores."""
-    for number in _SIGNALS - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python ignores these two itself
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends an analysis that takes too long
+    for number in _SIGNALS - {_signal.SIGPIPE, _signal.SIGXFSZ}:  # Python ignores these two itself
+        if _signal.getsignal(number) == _signal.SIG_IGN:
+            _signal.signal(number, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGPROF, _signal.SIG_DFL)  # ends an analysis that takes too long
 
 
 def _write_files(workspace: str, files: list[dict[str, Any]], body: bytes) -> None:

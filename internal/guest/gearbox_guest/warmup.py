@@ -5,12 +5,13 @@ What is run here must resemble what people run: a program that only prints leave
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the module signal wraps it in Python, at the price of pages
 import collections  # noqa: F401 - these imports are the point: children find them loaded
 import contextlib
 import csv  # noqa: F401
 import dataclasses  # noqa: F401
 import datetime  # noqa: F401
-import functools  # noqa: F401
+import functools
 import gc
 import io  # noqa: F401
 import itertools  # noqa: F401
@@ -21,7 +22,6 @@ import math  # noqa: F401
 import multiprocessing.util
 import os
 import re  # noqa: F401
-import signal
 import statistics  # noqa: F401
 import sys
 import textwrap  # noqa: F401
@@ -29,7 +29,6 @@ import threading
 import traceback  # noqa: F401
 import typing  # noqa: F401
 import weakref
-from collections.abc import Iterator
 
 from . import bridge, cell, loop, warmup_libraries
 
@@ -73,8 +72,31 @@ def second(n):
 print(first(2))
 first(0)
 """
+_TYPICAL = """
+import csv, io, json, re
+
+class Row:
+    def __init__(self, name, score):
+        self.name, self.score = name, float(score)
+
+    def label(self):
+        return f"{self.name:<10}{self.score:8.2f}"
+
+text = "name,score\\n" + "".join(f"n{i},{i * 1.5}\\n" for i in range(9))
+rows = [Row(line["name"], line["score"]) for line in csv.DictReader(io.StringIO(text))]
+for row in sorted(rows, key=lambda r: -r.score)[:3]:
+    print(row.label())
+counts = {}
+for word in re.findall(r"[a-z]+", text):
+    counts[word] = counts.get(word, 0) + 1
+try:
+    counts["missing"]
+except KeyError as error:
+    print("caught", error, sep=": ")
+print(json.dumps({"rows": len(rows), "mean": sum(r.score for r in rows) / len(rows)}), json.loads("[1.5]"))
+[row.name for row in rows]
+"""
 _SHORT = "print(1)\n40 + 2\n"
-_PROGRAMS = (_SHORT, _MIXED, _FAILING)
 _STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 
 
@@ -87,43 +109,43 @@ def run(rounds: int) -> None:
     _load_readline()
     gc.collect()
     gc.freeze()
-    with _as_it_was():
-        for _ in range(rounds):
-            for source in _programs(rounds):
-                _converse(source)
-            _exit_handlers()
-    gc.collect()
-
-
-def _programs(rounds: int) -> tuple[str, ...]:
-    """Choose for the fork server, or for a child, which makes one round: what it does becomes memory of its own."""
-    brief = warmup_libraries.brief() if rounds == 1 else []
-    return (_SHORT, *brief) if brief else (*_PROGRAMS, *warmup_libraries.broad())
-
-
-@contextlib.contextmanager
-def _as_it_was() -> Iterator[None]:
-    """Give programs streams that lead nowhere, and afterwards put back what they and the guest replace."""
     kept = {name: getattr(sys, name) for name in (*_STREAMS, "argv")}
     main, hook, cached = sys.modules.get("__main__"), threading.excepthook, dict(linecache.cache)
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         for name in _STREAMS:
             setattr(sys, name, cell.stream(nowhere, "w", "backslashreplace"))
-        yield
+        _rehearse(rounds)
     finally:
         for name, value in kept.items():
             setattr(sys, name, value)
         os.close(nowhere)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
         if main is not None:
             sys.modules["__main__"] = main
         threading.excepthook = hook
         linecache.cache.clear()
         linecache.cache.update(cached)
+    gc.collect()
 
 
+def _rehearse(rounds: int) -> None:
+    for _ in range(rounds):
+        for source in _programs(rounds):
+            _converse(source)
+        _exit_handlers()
+
+
+def _programs(rounds: int) -> tuple[str, ...]:
+    """Choose for the fork server, or for a child, which makes one round: what it does becomes memory of its own."""
+    if rounds > 1:
+        return (_SHORT, _MIXED, _TYPICAL, _FAILING, *warmup_libraries.broad())
+    brief = warmup_libraries.brief()
+    return (_SHORT, *brief) if brief else (_TYPICAL, _FAILING)
+
+
+@functools.cache
 def _load_readline() -> None:
     """Load the module that debuggers and consoles load, and keep to itself what it says at that.
 
@@ -147,7 +169,7 @@ def _converse(source: str) -> None:
     host = bridge.Stream(answers[0], questions[1])
     stream = bridge.Stream(questions[0], answers[1])
     guest = loop.Guest(stream, lambda _: None, "/", [], False, False, cell.rehearse)
-    with contextlib.closing(host), contextlib.closing(stream):
+    try:
         for kind, head, body in (
             (bridge.ANALYSE, {"language": "python"}, source.encode()),
             (bridge.RUN, {"variables": {}, "isolated": True}, b""),
@@ -157,6 +179,9 @@ def _converse(source: str) -> None:
             if frame is not None:
                 guest.answer(frame)
             host.read_frame()
+    finally:
+        host.close()
+        stream.close()
 
 
 def _exit_handlers() -> None:
