@@ -21,6 +21,7 @@ type Pool struct {
 	c       Config
 	ctx     context.Context // of the work in the background; ends with Close
 	stop    context.CancelFunc
+	patient context.Context // of waiting for children to end, which they do
 	work    sync.WaitGroup
 
 	// mu guards what follows, and every stock, source and child. Nothing slow is done
@@ -33,6 +34,7 @@ type Pool struct {
 	parked  int
 	doomed  []*child // to be killed after unlock
 	calm    calm
+	company company
 	ticks   func() bool // stops the next look at idle sources; nil when none is due
 	memory  memory
 	counts  counts
@@ -45,7 +47,8 @@ func New(b sandbox.Backend, c Config) *Pool {
 		backend: b, c: c.filled(),
 		stocks: map[sandbox.Template]*stock{}, sources: map[*source]struct{}{}, endings: map[sandbox.Cause]uint64{},
 	}
-	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.patient = context.Background()
+	p.ctx, p.stop = context.WithCancel(p.patient)
 	return p
 }
 
@@ -68,14 +71,14 @@ func (p *Pool) unlock() {
 func (p *Pool) Child(ctx context.Context, t sandbox.Template, who execution.Principal) (sandbox.Child, func(), error) {
 	asked := p.c.Clock.Now()
 	now := asked
-	waited, err := p.c.Turns.take(ctx, p.ctx.Done(), who)
+	turn, err := p.c.Turns.take(ctx, p.ctx.Done(), who)
 	if err != nil {
 		return nil, nil, err
 	}
-	if waited {
+	if turn.waited {
 		now = p.c.Clock.Now()
 	}
-	c, err := p.checkout(ctx, t, asked, now)
+	c, err := p.checkout(ctx, t, order{who, turn.greedy, asked, now})
 	if err != nil {
 		p.c.Turns.give(who)
 		return nil, nil, err
@@ -84,29 +87,36 @@ func (p *Pool) Child(ctx context.Context, t sandbox.Template, who execution.Prin
 	return c, c.release, nil
 }
 
+// order is one caller's wish.
+type order struct {
+	who        execution.Principal
+	greedy     bool      // who has more than half of the places
+	asked, now time.Time // now is when its turn has come
+}
+
 // checkout takes a parked child, or has one made while the caller waits.
-func (p *Pool) checkout(ctx context.Context, t sandbox.Template, asked, now time.Time) (*child, error) {
+func (p *Pool) checkout(ctx context.Context, t sandbox.Template, o order) (*child, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.unlock()
 		return nil, fmt.Errorf("take a child: %w", ErrClosed)
 	}
-	s := p.use(t, now)
+	s := p.use(t, o.now)
 	p.live++
 	s.live++
-	c := p.ready(s)
-	if c != nil {
-		p.counts.wait.observe(now.Sub(asked))
+	p.company.meet(o.who, o.now)
+	if c := p.reach(s, o); c != nil {
+		p.counts.wait.observe(o.now.Sub(o.asked))
 		p.counts.fromParked++
-		p.postpone(now)
+		p.postpone(s, o.now)
 		p.unlock()
 		return c, nil
 	}
 	s.pins++
 	p.unlock()
 
-	c, err := p.demand(ctx, s)
-	now = p.c.Clock.Now()
+	c, err := p.demand(ctx, s, o)
+	now := p.c.Clock.Now()
 	p.mu.Lock()
 	defer p.unlock()
 	s.pins--
@@ -116,27 +126,36 @@ func (p *Pool) checkout(ctx context.Context, t sandbox.Template, asked, now time
 		p.rest(now)
 		return nil, err
 	}
-	p.counts.wait.observe(now.Sub(asked))
+	p.counts.wait.observe(now.Sub(o.asked))
 	p.counts.onDemand++
-	p.postpone(now)
+	p.postpone(s, now)
 	return c, nil
+}
+
+// reach is the parked child that a caller may have; nil when there is none. The mutex is
+// held.
+func (p *Pool) reach(s *stock, o order) *child {
+	if o.greedy && s.scarce() && p.company.kept(o.now, p.c.IdleAfter) {
+		return nil
+	}
+	return p.ready(s)
 }
 
 // demand gets a child for a caller who found none parked: one that was parked while a
 // source was opened, or a new one.
-func (p *Pool) demand(ctx context.Context, s *stock) (*child, error) {
+func (p *Pool) demand(ctx context.Context, s *stock, o order) (*child, error) {
 	var err error
 	for range attempts {
 		var c *child
-		if c, err = p.produce(ctx, s); err == nil || !errors.Is(err, sandbox.ErrSourceDead) {
+		if c, err = p.produce(ctx, s, o); err == nil || !errors.Is(err, sandbox.ErrSourceDead) {
 			return c, err
 		}
 	}
 	return nil, err
 }
 
-func (p *Pool) produce(ctx context.Context, s *stock) (*child, error) {
-	c, src, err := p.find(ctx, s)
+func (p *Pool) produce(ctx context.Context, s *stock, o order) (*child, error) {
+	c, src, err := p.find(ctx, s, o)
 	if c != nil || err != nil {
 		return c, err
 	}
@@ -150,17 +169,17 @@ func (p *Pool) produce(ctx context.Context, s *stock) (*child, error) {
 	case p.closed: // and the child ends with its source
 		return nil, fmt.Errorf("make a child: %w", ErrClosed)
 	}
-	return p.adopt(started, src, false), nil //nolint:contextcheck // the child outlives the call
+	return p.adopt(started, src, false), nil
 }
 
 // find waits until the stock has a child parked, or a source, of which it counts a use.
-func (p *Pool) find(ctx context.Context, s *stock) (*child, *source, error) {
+func (p *Pool) find(ctx context.Context, s *stock, o order) (*child, *source, error) {
 	if err := p.opened(ctx, s); err != nil {
 		return nil, nil, err
 	}
 	p.mu.Lock()
 	defer p.unlock()
-	if c := p.ready(s); c != nil {
+	if c := p.reach(s, o); c != nil {
 		return c, nil, nil
 	}
 	switch {
@@ -186,7 +205,7 @@ func (p *Pool) opened(ctx context.Context, s *stock) error {
 		return nil
 	}
 	if s.opening == nil {
-		p.open(s) //nolint:contextcheck // the opening outlives the call
+		p.open(s)
 	}
 	o := s.opening
 	p.unlock()

@@ -1,6 +1,28 @@
 package pool
 
-import "time"
+import (
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// company is whether several principals use the pool. The pool's mutex guards it.
+type company struct {
+	last    execution.Principal
+	changed time.Time // when somebody else than before had a child
+}
+
+func (c *company) meet(who execution.Principal, now time.Time) {
+	if c.last != who && c.last != "" {
+		c.changed = now
+	}
+	c.last = who
+}
+
+// kept reports whether it was so within the time.
+func (c *company) kept(now time.Time, within time.Duration) bool {
+	return !c.changed.IsZero() && now.Sub(c.changed) < within
+}
 
 // calm says when children may be made in the background while others are at work: some
 // time after the last checkout, and some longer time after the first one that has put
@@ -12,16 +34,26 @@ type calm struct {
 }
 
 // postpone puts off what is made in the background, because somebody's program begins
-// now. The mutex is held.
-func (p *Pool) postpone(now time.Time) {
-	if p.calm.limit.IsZero() {
-		p.calm.limit = now.Add(maxQuiet)
+// now. What is put off once more is put off for the last time when the stock runs low.
+// The mutex is held.
+func (p *Pool) postpone(s *stock, now time.Time) {
+	c := &p.calm
+	c.due = now.Add(quiet)
+	switch {
+	case c.limit.IsZero():
+		c.limit = now.Add(maxQuiet)
+	case s.scarce():
+		c.limit = earlier(c.limit, c.due)
 	}
-	p.calm.due = now.Add(quiet)
-	if p.calm.limit.Before(p.calm.due) {
-		p.calm.due = p.calm.limit
-	}
+	c.due = earlier(c.due, c.limit)
 	p.alarm(now)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // alarm sees to it that the pool wakes up when the wait is over. A timer that is too
@@ -78,8 +110,9 @@ func (p *Pool) refill(now time.Time) {
 }
 
 // lacks reports whether a child shall be made to be parked, and whether warm. Where
-// less than half is parked they are made quickly, without warming up; when there are
-// enough, those that are cold or of an old source are replaced. The mutex is held.
+// less than half is parked, or more than half of the places are taken, they are made
+// quickly, without warming up; when there are enough, those that are cold or of an old
+// source are replaced. The mutex is held.
 func (p *Pool) lacks(s *stock, now time.Time) (lacks, warm bool) {
 	n := len(s.parked)
 	switch {
@@ -88,7 +121,7 @@ func (p *Pool) lacks(s *stock, now time.Time) (lacks, warm bool) {
 	case s.source == nil, s.source.weak, s.source.failures >= maxFailures:
 		return false, false
 	case n < s.target:
-		return true, 2*n >= s.target
+		return true, 2*n >= s.target && 2*p.live <= p.c.Turns.Most()
 	default:
 		return s.outdated(p.live == 0), true
 	}

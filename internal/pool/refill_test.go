@@ -60,18 +60,18 @@ func TestNothingIsMadeInAdvanceJustAfterACheckout(t *testing.T) {
 }
 
 func TestFurtherCheckoutsPutTheRefillOffButNotForEver(t *testing.T) {
-	in(t, pool.Config{Turns: pool.NewTurns(8, 0)}, func(f *fixture) {
+	in(t, pool.Config{Turns: pool.NewTurns(16, 0), MaxParked: 16}, func(f *fixture) {
 		f.full(one)
 		var runs []run
 		for range 6 { // at 0, 4, … 20 ms
 			runs = append(runs, f.take(one, execution.Local))
 			f.pass(4*time.Millisecond - 1)
-			if got := f.stand(one); got.Parked != 8-len(runs) {
+			if got := f.stand(one); got.Parked != 16-len(runs) {
 				f.Errorf("after %d checkouts: %+v", len(runs), got)
 			}
 			f.pass(1)
 		}
-		if got := f.stand(one); got.Parked != 8 {
+		if got := f.stand(one); got.Parked != 16 {
 			f.Errorf("after 24 ms: %+v", got)
 		}
 		for _, r := range runs {
@@ -80,8 +80,85 @@ func TestFurtherCheckoutsPutTheRefillOffButNotForEver(t *testing.T) {
 	})
 }
 
-func TestBelowHalfChildrenAreMadeQuicklyAndWarmedUpLater(t *testing.T) {
+func TestARefillIsNotPutOffWhenLittleIsLeft(t *testing.T) {
 	in(t, pool.Config{}, func(f *fixture) {
+		f.full(one)
+		var runs []run
+		for range 3 { // at 0, 4 and 8 ms; the second leaves half
+			runs = append(runs, f.take(one, execution.Local))
+			f.pass(4 * time.Millisecond)
+		}
+		if got := f.stand(one); got.Parked != 4 {
+			f.Errorf("after 12 ms: %+v", got)
+		}
+		for _, r := range runs {
+			r.end()
+		}
+	})
+}
+
+func TestChildrenAreNotWarmedUpWhileMostPlacesAreTaken(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.full(one)
+		warmed := f.Stats().Warmed
+		var runs []run
+		for range 3 {
+			runs = append(runs, f.take(one, execution.Local))
+		}
+		f.pass(time.Second)
+		if got := f.stand(one); got.Parked != 4 || f.Stats().Warmed != warmed {
+			f.Errorf("%+v, %d were warmed up", got, f.Stats().Warmed-warmed)
+		}
+		for _, r := range runs {
+			r.end()
+		}
+	})
+}
+
+func TestTheLastParkedChildrenAreForThoseWhoHaveFew(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.full(one)
+		var runs []run
+		for _, c := range []struct {
+			who    execution.Principal
+			parked int
+		}{
+			{"hog", 3}, {"other", 2}, {"hog", 1}, // has no more than half of the places
+			{"hog", 1}, // has more than half, and nobody had to wait for a child to be made but it
+			{"other", 0},
+		} {
+			runs = append(runs, f.take(one, c.who))
+			if got := f.stand(one); got.Parked != c.parked {
+				f.Errorf("%s: %d are parked, want %d", c.who, got.Parked, c.parked)
+			}
+		}
+		for _, r := range runs {
+			r.end()
+		}
+	})
+}
+
+func TestAPrincipalAloneMayHaveAllThatIsParked(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.take(one, "another").end()
+		f.full(one)
+		f.pass(5 * time.Minute)
+		f.full(one)
+		var runs []run
+		for range 4 {
+			runs = append(runs, f.take(one, execution.Local))
+		}
+		if got := f.stand(one); got.Parked != 0 {
+			f.Errorf("%+v", got)
+		}
+		for _, r := range runs {
+			r.end()
+		}
+	})
+}
+
+func TestBelowHalfChildrenAreMadeQuicklyAndWarmedUpLater(t *testing.T) {
+	in(t, pool.Config{Turns: pool.NewTurns(16, 0), Size: 4}, func(f *fixture) {
 		f.full(one)
 		runs := f.holdAll(one)
 		made := f.stand(one).Made
@@ -100,7 +177,7 @@ func TestBelowHalfChildrenAreMadeQuicklyAndWarmedUpLater(t *testing.T) {
 }
 
 func TestAWarmChildIsHandedOutFirst(t *testing.T) {
-	in(t, pool.Config{}, func(f *fixture) {
+	in(t, pool.Config{Turns: pool.NewTurns(16, 0), Size: 4}, func(f *fixture) {
 		f.full(one)
 		runs := f.holdAll(one)
 		f.pass(time.Second) // two cold ones, then two warm ones

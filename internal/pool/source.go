@@ -108,7 +108,7 @@ func (p *Pool) install(s *stock, opened sandbox.Source, first sandbox.Child, err
 	s.source = src
 	s.births.clear()
 	p.park(s, p.adopt(first, src, false))
-	p.postpone(now)
+	p.postpone(s, now)
 	p.rest(now)
 	return nil
 }

@@ -139,6 +139,9 @@ func (p *Pool) retarget() {
 	}
 }
 
+// scarce reports whether no more than half of what is wanted is parked.
+func (s *stock) scarce() bool { return 2*len(s.parked) <= s.target }
+
 // ready takes a parked child whose source has not ended a moment ago; nil when there is
 // none. The mutex is held.
 func (p *Pool) ready(s *stock) *child {
@@ -227,7 +230,7 @@ func (c *child) Wait(ctx context.Context) (sandbox.Ended, error) {
 
 // follow waits for a child's end. A parked one that dies must not be handed out.
 func (p *Pool) follow(c *child) {
-	ended, err := c.Wait(context.WithoutCancel(p.ctx))
+	ended, err := c.Wait(p.patient)
 	now := p.c.Clock.Now()
 	p.mu.Lock()
 	defer p.unlock()
@@ -251,7 +254,7 @@ func (p *Pool) bury(c *child, now time.Time) {
 	s.take(slices.Index(s.parked, c))
 	s.births.fail(now)
 	p.counts.died++
-	p.postpone(now)
+	p.postpone(s, now)
 }
 
 // release gives the place of a child back. What it says again is not heard.

@@ -45,9 +45,16 @@ type account struct {
 	queue []*waiter
 }
 
+// turn tells of a place that was taken.
+type turn struct {
+	waited bool
+	greedy bool // the principal has more than half of the places
+}
+
 // waiter is one caller. Its ready is closed when it has a place.
 type waiter struct {
 	ready   chan struct{}
+	turn    turn
 	granted bool
 }
 
@@ -63,27 +70,27 @@ func NewTurns(most, each int) *Turns {
 // Most is how many children may be at work when none of them is an extra one.
 func (t *Turns) Most() int { return t.most }
 
-// take waits for a place until ctx ends or closed is closed. It reports whether it had
-// to wait.
-func (t *Turns) take(ctx context.Context, closed <-chan struct{}, who execution.Principal) (waited bool, err error) {
-	w := t.ask(who)
+// take waits for a place until ctx ends or closed is closed.
+func (t *Turns) take(ctx context.Context, closed <-chan struct{}, who execution.Principal) (turn, error) {
+	got, w := t.ask(who)
 	if w == nil {
-		return false, nil
+		return got, nil
 	}
+	var err error
 	select {
 	case <-w.ready:
-		return true, nil
+		return w.turn, nil
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-closed:
 		err = ErrClosed
 	}
 	t.leave(who, w)
-	return true, err
+	return turn{}, err
 }
 
 // ask takes a place at once, or joins the queue.
-func (t *Turns) ask(who execution.Principal) *waiter {
+func (t *Turns) ask(who execution.Principal) (turn, *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.accounts[who]
@@ -93,9 +100,7 @@ func (t *Turns) ask(who execution.Principal) *waiter {
 	}
 	// Whoever waits has no room: so nobody is overtaken here.
 	if t.room(a) {
-		a.busy++
-		t.busy++
-		return nil
+		return t.grant(a), nil
 	}
 	w := &waiter{ready: make(chan struct{})}
 	if len(a.queue) == 0 {
@@ -103,7 +108,14 @@ func (t *Turns) ask(who execution.Principal) *waiter {
 	}
 	a.queue = append(a.queue, w)
 	t.queued++
-	return w
+	return turn{}, w
+}
+
+// grant gives the account a place. The mutex is held.
+func (t *Turns) grant(a *account) turn {
+	a.busy++
+	t.busy++
+	return turn{greedy: 2*a.busy > t.most}
 }
 
 // room reports whether another child of the account may be at work. The mutex is held.
@@ -148,9 +160,8 @@ func (t *Turns) serve() {
 			t.waiting = append(t.waiting, a) // behind the others
 		}
 		t.queued--
-		a.busy++
-		t.busy++
-		w.granted = true
+		w.turn, w.granted = t.grant(a), true
+		w.turn.waited = true
 		close(w.ready)
 	}
 }
