@@ -18,9 +18,9 @@
 // Size parked, as long as MaxParked suffices for all: then each has an even part. They
 // are made one at a time for each source, at once when nothing is at work, and otherwise
 // 6 ms after the last checkout, which further checkouts put off to 24 ms at most, and no
-// more once half is gone. As long as less than half is there, or more than half of the
-// places are taken, they are not warmed up, to be quick; cold ones are replaced when
-// nothing is at work. What is made while a caller waits is never warmed up.
+// more once half is gone. As long as less than half is there they are not warmed up, to be
+// quick; cold ones are replaced when nothing is at work. What is made while a caller waits
+// is never warmed up.
 //
 // While several principals call, one that has more than half of the places leaves the
 // last half of what is parked to the others.

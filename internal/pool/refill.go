@@ -110,9 +110,8 @@ func (p *Pool) refill(now time.Time) {
 }
 
 // lacks reports whether a child shall be made to be parked, and whether warm. Where
-// less than half is parked, or more than half of the places are taken, they are made
-// quickly, without warming up; when there are enough, those that are cold or of an old
-// source are replaced. The mutex is held.
+// less than half is parked they are made quickly, without warming up; when there are
+// enough, those that are cold or of an old source are replaced. The mutex is held.
 func (p *Pool) lacks(s *stock, now time.Time) (lacks, warm bool) {
 	n := len(s.parked)
 	switch {
@@ -121,7 +120,7 @@ func (p *Pool) lacks(s *stock, now time.Time) (lacks, warm bool) {
 	case s.source == nil, s.source.weak, s.source.failures >= maxFailures:
 		return false, false
 	case n < s.target:
-		return true, 2*n >= s.target && 2*p.live <= p.c.Turns.Most()
+		return true, 2*n >= s.target
 	default:
 		return s.outdated(p.live == 0), true
 	}

@@ -97,24 +97,6 @@ func TestARefillIsNotPutOffWhenLittleIsLeft(t *testing.T) {
 	})
 }
 
-func TestChildrenAreNotWarmedUpWhileMostPlacesAreTaken(t *testing.T) {
-	in(t, pool.Config{}, func(f *fixture) {
-		f.full(one)
-		warmed := f.Stats().Warmed
-		var runs []run
-		for range 3 {
-			runs = append(runs, f.take(one, execution.Local))
-		}
-		f.pass(time.Second)
-		if got := f.stand(one); got.Parked != 4 || f.Stats().Warmed != warmed {
-			f.Errorf("%+v, %d were warmed up", got, f.Stats().Warmed-warmed)
-		}
-		for _, r := range runs {
-			r.end()
-		}
-	})
-}
-
 func TestTheLastParkedChildrenAreForThoseWhoHaveFew(t *testing.T) {
 	in(t, pool.Config{}, func(f *fixture) {
 		f.full(one)
@@ -158,7 +140,7 @@ func TestAPrincipalAloneMayHaveAllThatIsParked(t *testing.T) {
 }
 
 func TestBelowHalfChildrenAreMadeQuicklyAndWarmedUpLater(t *testing.T) {
-	in(t, pool.Config{Turns: pool.NewTurns(16, 0), Size: 4}, func(f *fixture) {
+	in(t, pool.Config{}, func(f *fixture) {
 		f.full(one)
 		runs := f.holdAll(one)
 		made := f.stand(one).Made
@@ -177,7 +159,7 @@ func TestBelowHalfChildrenAreMadeQuicklyAndWarmedUpLater(t *testing.T) {
 }
 
 func TestAWarmChildIsHandedOutFirst(t *testing.T) {
-	in(t, pool.Config{Turns: pool.NewTurns(16, 0), Size: 4}, func(f *fixture) {
+	in(t, pool.Config{}, func(f *fixture) {
 		f.full(one)
 		runs := f.holdAll(one)
 		f.pass(time.Second) // two cold ones, then two warm ones
