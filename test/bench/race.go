@@ -39,8 +39,14 @@ type race struct {
 	entrants     []entrant     // the first is what the others are compared with
 }
 
-// warmup is how many turns come before those that count.
-const warmup = 3
+const (
+	// warmup is how many turns come before those that count.
+	warmup = 3
+	// patience is how long a race goes on when the machine is slow; then at least so
+	// many turns count, and the others are left out.
+	patience = time.Minute
+	least    = 3
+)
 
 // timed is a lap that is timed as a whole.
 func timed(f func(context.Context) error) lap {
@@ -68,7 +74,8 @@ func (b *bench) run(ctx context.Context, r race) error {
 	if r.cold {
 		first = 0
 	}
-	for turn := first; turn < r.turns && ctx.Err() == nil; turn++ {
+	start := time.Now()
+	for turn := first; turn < r.turns && ctx.Err() == nil && (turn < least || time.Since(start) < patience); turn++ {
 		for step := range r.entrants {
 			i := (step + turn - first) % len(r.entrants) // nobody always follows the same one
 			if absent[i] != nil || turn != first && turn%max(r.entrants[i].every, 1) != 0 {
