@@ -153,6 +153,9 @@ func (p *Pool) fillOne(s *stock) bool {
 	now := p.c.Clock.Now()
 	p.mu.Lock()
 	defer p.unlock()
+	next := s.coming
+	s.coming = nil
+	defer close(next.done)
 	switch {
 	case p.closed:
 		return false
@@ -162,11 +165,16 @@ func (p *Pool) fillOne(s *stock) bool {
 		p.c.Logger.Warn("a child could not be made in advance", "error", err)
 		return true // and it is seen whether to go on
 	}
+	c := p.adopt(started, src, warm)
+	if next.claimed {
+		next.child = c
+		return true
+	}
 	p.counts.refills++
 	if warm {
 		p.counts.warmed++
 	}
-	p.park(s, p.adopt(started, src, warm))
+	p.park(s, c)
 	return true
 }
 
@@ -184,5 +192,6 @@ func (p *Pool) beginOne(s *stock) (*source, bool) {
 		return nil, false
 	}
 	s.source.begin()
+	s.coming = &coming{done: make(chan struct{})}
 	return s.source, warm
 }
