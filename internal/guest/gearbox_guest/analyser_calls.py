@@ -48,16 +48,37 @@ class _Call:
         self.report.add(kind, target, self.name, self.node)
 
 
+_VARIABLES = frozenset(
+    {"os.getenv", "os.environ.get", "os.environ.pop", "os.environ.__getitem__", "os.getenvb"}
+)
+_STARTERS = frozenset({"os", "subprocess", "asyncio", "pty", "posix", "pip", "webbrowser"})
+"""Modules that start programs."""
+
+_ROOTS = _STARTERS | {"pathlib"}
+_KNOWN = _VARIABLES.union(
+    effects.OPENERS,
+    effects.READERS,
+    effects.WRITERS,
+    effects.URL_CALLS,
+    effects.HOST_CALLS,
+    effects.ADDRESS_CALLS,
+)
+"""Most calls are of no function here, nor of such a module, and do nothing outside the program."""
+
+
 def report_effects(
     report: Report, resolver: Resolver, node: ast.Call, scope: Scope, names: tuple[str, ...]
 ) -> None:
     """Report what the call does outside the program."""
     for name in names:
+        root = name.partition(".")[0]
+        if name not in _KNOWN and root not in _ROOTS:
+            continue
         call = _Call(report, resolver, node, scope, name)
         _files(call)
         _network(call)
         _environment(call)
-        if name.partition(".")[0] in ("os", "subprocess", "asyncio", "pty", "posix", "pip", "webbrowser"):
+        if root in _STARTERS:
             _programs(call)
     if isinstance(node.func, ast.Attribute) and node.func.attr in effects.TABLE_WRITES:
         call = _Call(report, resolver, node, scope, node.func.attr)
@@ -180,7 +201,7 @@ def _target(host: str, port: int | None) -> str:
 
 
 def _environment(call: _Call) -> None:
-    if call.name in ("os.getenv", "os.environ.get", "os.environ.pop", "os.environ.__getitem__", "os.getenvb"):
+    if call.name in _VARIABLES:
         for variable in call.texts(call.argument(0, "key")):
             call.add("env", variable)
 

@@ -8,20 +8,16 @@ incomplete, and is forgotten once the outermost question is answered.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from .analyser_fold import UNKNOWN, Const
-from .analyser_scope import Scope, TooMuch
+from .analyser_scope import Meaning, TooMuch
 
 MAX_NAMES = 256
 """An expression that may stand for more names than this is not an honest one."""
 MAX_CHOICES = 24
 """So many different constants of one expression are followed; the others are unknown."""
-
-SETTLED = 1 << 30
-"""The depth that a complete answer leans on: none."""
 
 Item = TypeVar("Item", str, Const)
 
@@ -31,22 +27,16 @@ class Memo(Generic[Item]):
 
     def __init__(self, bounded: Callable[[Iterable[Item]], tuple[Item, ...]]) -> None:
         self.bounded: Callable[[Iterable[Item]], tuple[Item, ...]] = bounded
-        self.open: dict[object, int] = {}
+        self.done: dict[object, tuple[Item, ...]] = {}
         self.loose: dict[object, tuple[tuple[Item, ...], int]] = {}
-        self._done: dict[object, tuple[Item, ...]] = {}
-
-    def find(self, key: object) -> tuple[tuple[Item, ...] | None, int] | None:
-        """The answer and the depth that it leans on; no answer while it is being looked for."""
-        if key in self._done:
-            return self._done[key], SETTLED
-        if key in self.open:
-            return None, self.open[key]
-        return self.loose.get(key)
+        """Answers that may be incomplete, each with the depth that it leans on."""
+        self.open: dict[object, int] = {}
+        """Questions that are being answered, each with its depth."""
 
     def keep(self, key: object, found: tuple[Item, ...], depth: int, low: int) -> None:
         """Keep the answer, for good unless it leans on one that is not known yet."""
         if low >= depth:
-            self._done[key] = found
+            self.done[key] = found
         else:
             self.loose[key] = found, low
 
@@ -65,9 +55,7 @@ def bounded_consts(found: Iterable[Const]) -> tuple[Const, ...]:
     return consts if len(consts) <= MAX_CHOICES else (*consts[: MAX_CHOICES - 1], UNKNOWN)
 
 
-def key_of(node: ast.AST, scope: Scope) -> object:
+def key_of(meaning: Meaning) -> object:
     """Every use of one variable is one question."""
-    if not isinstance(node, ast.Name):
-        return id(node)
-    bindings, builtin = scope.lookup(node.id, node.lineno)
-    return (id(bindings[0]), len(bindings), builtin) if bindings else id(node)
+    bindings, builtin = meaning
+    return id(bindings[0]), len(bindings), builtin

@@ -27,10 +27,13 @@ from .analyser_fold import (
     until,
 )
 from .analyser_memo import MAX_CHOICES, Item, Memo, bounded_consts, bounded_names, key_of
-from .analyser_scope import Binding, Scope, TooMuch
+from .analyser_scope import Binding, Meaning, Scope, TooMuch
 
 MAX_DEPTH = 100
 MAX_STEPS = 400_000
+GIVE_NAMES = tables.ATTRIBUTE_READERS | tables.IMPORTERS | {"sys.modules.get", "builtins.vars"}
+"""Functions whose result has a dotted name of its own, instead of the function's."""
+
 MAX_ITEMS = 1_000
 """So many items of a literal are looked at."""
 
@@ -50,44 +53,59 @@ class Resolver:
 
     def names(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
         """The dotted names that the expression may stand for, resolved through bindings."""
-        return self._resolve(self._names, _NAMES.get(type(node)), node, scope, ())
+        if isinstance(node, ast.Name):
+            meaning = scope.lookup(node.id, node.lineno)
+            if not meaning[0]:
+                return self._unbound(node.id, meaning[1], scope)
+            return self._resolve(self._names, key_of(meaning), Resolver._name, node, meaning, ())
+        how = _NAMES.get(type(node))
+        return () if how is None else self._resolve(self._names, id(node), how, node, scope, ())
 
     def _resolve(
-        self, memo: Memo[Item], how: Any, node: ast.AST, scope: Scope, nothing: tuple[Item, ...]
+        self, memo: Memo[Item], key: object, how: Any, node: ast.AST, where: Any, nothing: tuple[Item, ...]
     ) -> tuple[Item, ...]:
         """Resolve once. What refers to itself adds nothing to itself; what was resolved
         while something that it leans on was not is kept only until the outermost question
         is answered, since it may be incomplete."""
-        if how is None:
-            return nothing
-        key = key_of(node, scope)
-        known = memo.find(key)
+        known = memo.done.get(key)
         if known is not None:
-            self._low = min(self._low, known[1])
-            return nothing if known[0] is None else known[0]
-        depth = self._descend()
+            return known
+        if key in memo.open:
+            self._low = min(self._low, memo.open[key])
+            return nothing
+        if key in memo.loose:
+            known, low = memo.loose[key]
+            self._low = min(self._low, low)
+            return known
+        self._steps += 1
+        if self._steps > MAX_STEPS or self._depth >= MAX_DEPTH:
+            raise TooMuch("names are resolved over too many steps")
+        self._depth = depth = self._depth + 1
         outer, self._low = self._low, depth
         memo.open[key] = depth
         try:
-            found = memo.bounded(how(self, node, scope)) or nothing
+            found = memo.bounded(how(self, node, where)) or nothing
         finally:
             self._depth -= 1
             del memo.open[key]
         memo.keep(key, found, depth, self._low)
         self._low = min(outer, self._low) if self._low < depth else outer
-        if self._depth == 0:
+        if self._depth == 0 and (self._names.loose or self._consts.loose):
             self._names.loose.clear()
             self._consts.loose.clear()
         return found
 
-    def _name(self, node: ast.Name, scope: Scope) -> Iterable[str]:
-        bindings, builtin = scope.lookup(node.id, node.lineno)
+    def _unbound(self, name: str, builtin: bool, scope: Scope) -> tuple[str, ...]:
+        if builtin:
+            return (f"builtins.{name}",)
+        return bounded_names(f"{module}.{name}" for module in scope.module().stars)
+
+    def _name(self, node: ast.Name, meaning: Meaning) -> Iterable[str]:
+        bindings, builtin = meaning
         for binding in bindings:
             yield from self._bound(binding)
         if builtin:
             yield f"builtins.{node.id}"
-        elif not bindings:
-            yield from (f"{module}.{node.id}" for module in scope.module().stars)
 
     def _bound(self, binding: Binding) -> Iterable[str]:
         if binding.how == "module":
@@ -176,15 +194,25 @@ class Resolver:
         if isinstance(node, ast.Constant):
             good = isinstance(node.value, (str, bytes, int)) and not isinstance(node.value, bool)
             return (Const(node.value),) if good else (UNKNOWN,)  # type: ignore[arg-type]
-        return self._resolve(self._consts, _CONSTS.get(type(node)), node, scope, (UNKNOWN,))
+        if isinstance(node, ast.Name):
+            meaning = scope.lookup(node.id, node.lineno)
+            if not meaning[0]:
+                return (UNKNOWN,)
+            return self._resolve(
+                self._consts, key_of(meaning), Resolver._name_consts, node, meaning, (UNKNOWN,)
+            )
+        how = _CONSTS.get(type(node))
+        return (
+            (UNKNOWN,) if how is None else self._resolve(self._consts, id(node), how, node, scope, (UNKNOWN,))
+        )
 
     def texts(self, node: ast.AST, scope: Scope) -> list[str]:
         """The whole texts among the values of the expression."""
         return [c.value for c in self.consts(node, scope) if c.whole and isinstance(c.value, str)]
 
-    def _name_consts(self, node: ast.Name, scope: Scope) -> Iterable[Const]:
-        bindings, builtin = scope.lookup(node.id, node.lineno)
-        if builtin or not bindings:
+    def _name_consts(self, node: ast.Name, meaning: Meaning) -> Iterable[Const]:
+        bindings, builtin = meaning
+        if builtin:
             yield UNKNOWN
         for binding in bindings:
             if binding.how == "value" and binding.node is not None:
@@ -347,13 +375,6 @@ class Resolver:
             pieces.append(values[0])
         return pieces if pieces and len(pieces) < MAX_CHOICES else None
 
-    def _descend(self) -> int:
-        self._steps += 1
-        if self._steps > MAX_STEPS or self._depth >= MAX_DEPTH:
-            raise TooMuch("names are resolved over too many steps")
-        self._depth += 1
-        return self._depth
-
 
 def _join(base: str, attribute: str) -> str:
     return f"{base}.{attribute}"[:MAX_TEXT]
@@ -364,7 +385,6 @@ def _mapped(function: ast.expr) -> str:
 
 
 _NAMES: dict[type[ast.AST], Any] = {
-    ast.Name: Resolver._name,
     ast.Attribute: Resolver._attribute,
     ast.Call: Resolver._call_name,
     ast.Subscript: Resolver._subscript_name,
@@ -377,7 +397,6 @@ _NAMES: dict[type[ast.AST], Any] = {
 }
 
 _CONSTS: dict[type[ast.AST], Any] = {
-    ast.Name: Resolver._name_consts,
     ast.Attribute: Resolver._attribute_consts,
     ast.BinOp: Resolver._operation,
     ast.JoinedStr: Resolver._fstring,

@@ -25,10 +25,10 @@ from typing import Any
 from . import analyser_calls as calls
 from . import analyser_choice as choice
 from . import analyser_tables as tables
-from .analyser_names import Resolver
+from .analyser_names import GIVE_NAMES, Resolver
 from .analyser_report import Report
 from .analyser_scope import Scope, Walker
-from .analyser_spelling import field_names, is_literal, is_module, special
+from .analyser_spelling import field_names, is_literal, is_module, reached, special
 
 _MAX_ANNOTATIONS = 500
 _MAX_SPECIAL = 64
@@ -106,14 +106,9 @@ class Rules:
 
     def _bare(self, name: str, node: ast.AST) -> None:
         """Functions that rules know as calls, passed around instead."""
-        if id(node) in self._handled:
-            return
-        if name in tables.ATTRIBUTE_READERS:
-            self.report.add("unsafe", "dynamic_attribute", name, node)
-        elif name in tables.IMPORTERS:
-            self.report.add("unsafe", "dynamic_import", name, node)
-        elif name in tables.NAMESPACES:
-            self.report.add("unsafe", "namespace", name, node)
+        word = _BARE.get(name)
+        if word is not None and id(node) not in self._handled:
+            self.report.add("unsafe", word, name, node)
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> None:
         names = self.resolver.names(node, scope)
@@ -143,31 +138,10 @@ class Rules:
         """Judge one dotted name."""
         if name == "typing.get_type_hints":
             self._hints = node
-        word = tables.UNSAFE.get(name)
-        if word is not None:
+        for word, module in reached(name):
             self.report.add("unsafe", word, name, node)
-        base, dot, attribute = name.rpartition(".")
-        if not dot or name.endswith(")") or name.startswith(("<", "builtins.")):
-            return
-        if is_module(base):
-            self._of_module(name, base, attribute, node)
-        elif attribute.lstrip("_") in tables.EVERYWHERE:
-            real = attribute.lstrip("_")
-            if not ("()" in base and real in tables.OBJECT_ATTRIBUTES):
-                self._reexport(name, real, node)
-
-    def _of_module(self, name: str, base: str, attribute: str, node: ast.AST) -> None:
-        real = tables.ALIASES.get(name, attribute if attribute in tables.STDLIB else attribute.lstrip("_"))
-        if real in tables.STDLIB and base != attribute and name not in tables.NOT_REEXPORTS:
-            self._reexport(name, real, node)
-        elif attribute.startswith("_") and not attribute.startswith("__") and name not in tables.UNSAFE:
-            self.report.add("unsafe", "private", name, node)
-        elif attribute == "__dict__":
-            self.report.add("unsafe", "namespace", name, node)
-
-    def _reexport(self, name: str, real: str, node: ast.AST) -> None:
-        self.report.add("unsafe", "reexport", name, node)
-        self._module(real, name, node)
+            if module:
+                self._module(module, name, node)
 
     def _special(self, attribute: str, name: str, node: ast.AST) -> None:
         """Judge the spelling of an attribute, whatever it is an attribute of."""
@@ -268,31 +242,16 @@ class Rules:
         for name in names:
             rule = _CALLS.get(name)
             if rule is not None:
-                self._handled.add(id(node.func))
-                rule(self, node, scope)
-            if name in tables.STRINGS_TYPED:
-                for argument in [*node.args, *(k.value for k in node.keywords)]:
-                    self.typed(argument, scope)
-            if name == "builtins.vars" and not node.args and id(node.func) not in self._handled:
-                self.report.add("unsafe", "namespace", name, node)
-            if name in tables.STRINGS_RUN and node.args and self.resolver.texts(node.args[0], scope):
-                self.report.add("unsafe", tables.STRINGS_RUN[name], name, node)
-            if name == "numpy.load" and any(
-                k.arg == "allow_pickle" and not _is_false(k.value) for k in node.keywords
-            ):
-                self.report.add("unsafe", "pickle", name, node)
-            if name in tables.EVALUATED_CALLS and node.args:
-                self._evaluated_text(node, scope, name)
-        for name in self.resolver.names(node, scope):
-            if not name.endswith(")"):  # getattr(module, "name"), vars(module)
-                self._reference(name, node)
+                rule(self, node, scope, name)
+            if name in GIVE_NAMES:  # getattr(module, "name"), vars(module)
+                for given in self.resolver.names(node, scope):
+                    self._reference(given, node)
         if isinstance(node.func, ast.Attribute):
             self._method(node, node.func, scope, names)
         calls.report_effects(self.report, self.resolver, node, scope, names)
 
     def _method(self, node: ast.Call, function: ast.Attribute, scope: Scope, names: tuple[str, ...]) -> None:
-        unbound = any(name in ("builtins.str.format", "builtins.str.format_map") for name in names)
-        if (unbound or any(name.startswith("string.Formatter()") for name in names)) and node.args:
+        if node.args and any(name in _FORMATS or name.startswith("string.Formatter()") for name in names):
             self._templates(node.args[0], node, scope)
         elif function.attr in tables.EVALUATED_METHODS and node.args:
             self._evaluated_text(node, scope, function.attr)
@@ -322,7 +281,8 @@ class Rules:
             if word is not None:
                 self.report.add("unsafe", word, f"format {{{attribute}}}", node)
 
-    def _import_call(self, node: ast.Call, scope: Scope) -> None:
+    def _import_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        self._handled.add(id(node.func))
         values = self.resolver.consts(node.args[0], scope) if node.args else ()
         for const in values:
             if const.whole and isinstance(const.value, str) and not const.value.startswith("."):
@@ -332,7 +292,8 @@ class Rules:
         if not values:
             self.report.add("unsafe", "dynamic_import", "__import__", node)
 
-    def _attribute_call(self, node: ast.Call, scope: Scope) -> None:
+    def _attribute_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        self._handled.add(id(node.func))
         if len(node.args) < 2 or any(isinstance(a, ast.Starred) for a in node.args[:2]):
             self.report.add("unsafe", "dynamic_attribute", "getattr", node)
             return
@@ -341,7 +302,8 @@ class Rules:
             if isinstance(node.func, ast.Name) and node.func.id != "getattr" and is_module(base):
                 self.report.add("unsafe", "monkeypatch", base, node)
 
-    def _getter_call(self, node: ast.Call, scope: Scope) -> None:
+    def _getter_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        self._handled.add(id(node.func))
         for argument in node.args:
             for text in self.resolver.texts(argument, scope):
                 for attribute in text.split("."):
@@ -350,6 +312,26 @@ class Rules:
             if not choice.innocent(self.resolver, argument, scope):
                 self.report.add("unsafe", "dynamic_attribute", "operator.attrgetter", node)
             self._chosen.append(node)
+
+    def _typed_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        for argument in [*node.args, *(k.value for k in node.keywords)]:
+            self.typed(argument, scope)
+
+    def _vars_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        if not node.args and id(node.func) not in self._handled:
+            self.report.add("unsafe", "namespace", name, node)
+
+    def _run_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        if node.args and self.resolver.texts(node.args[0], scope):
+            self.report.add("unsafe", tables.STRINGS_RUN[name], name, node)
+
+    def _array_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        if any(k.arg == "allow_pickle" and not _is_false(k.value) for k in node.keywords):
+            self.report.add("unsafe", "pickle", name, node)
+
+    def _evaluated_call(self, node: ast.Call, scope: Scope, name: str) -> None:
+        if node.args:
+            self._evaluated_text(node, scope, name)
 
     def _attribute_choice(self, node: ast.Call, name: ast.expr, scope: Scope, base: ast.expr) -> None:
         """An attribute named by a value: judged by its spelling, or else by who chooses it."""
@@ -383,7 +365,18 @@ _RULES: dict[type[ast.AST], Any] = {
     ast.Compare: Rules._compare,
 }
 
-_CALLS: dict[str, Callable[[Rules, ast.Call, Scope], None]] = {
+_BARE = {
+    **dict.fromkeys(tables.ATTRIBUTE_READERS, "dynamic_attribute"),
+    **dict.fromkeys(tables.IMPORTERS, "dynamic_import"),
+    **dict.fromkeys(tables.NAMESPACES, "namespace"),
+}
+_FORMATS = frozenset({"builtins.str.format", "builtins.str.format_map"})
+_CALLS: dict[str, Callable[[Rules, ast.Call, Scope, str], None]] = {
+    **dict.fromkeys(tables.STRINGS_TYPED, Rules._typed_call),
+    **dict.fromkeys(tables.STRINGS_RUN, Rules._run_call),
+    **dict.fromkeys(tables.EVALUATED_CALLS, Rules._evaluated_call),
+    "builtins.vars": Rules._vars_call,
+    "numpy.load": Rules._array_call,
     **dict.fromkeys(tables.IMPORTERS, Rules._import_call),
     **dict.fromkeys(tables.ATTRIBUTE_READERS, Rules._attribute_call),
     **dict.fromkeys(tables.ATTRIBUTE_GETTERS, Rules._getter_call),

@@ -18,23 +18,39 @@ from . import analyser_tables as tables
 MAX_NODES = 120_000
 """A bound on work and memory; honest programs of 400 lines stay below 10,000."""
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_VISITED = (
-    ast.Import,
-    ast.ImportFrom,
-    ast.Call,
-    ast.Attribute,
-    ast.Name,
-    ast.Subscript,
-    ast.MatchClass,
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.AnnAssign,
-    ast.Compare,
-    ast.Constant,
+_VISITED = frozenset(
+    {
+        ast.Import,
+        ast.ImportFrom,
+        ast.Call,
+        ast.Attribute,
+        ast.Name,
+        ast.Subscript,
+        ast.MatchClass,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.AnnAssign,
+        ast.Compare,
+        ast.Constant,
+    }
 )
+_PLAIN = frozenset(
+    {
+        "arg",
+        "attr",
+        "conversion",
+        "ctx",
+        "id",
+        "is_async",
+        "kind",
+        "level",
+        "module",
+        "simple",
+        "str",
+        "type_comment",
+    }
+)
+"""Fields that hold no node that anybody looks at, in whatever they are fields of."""
 
 
 _BUILTINS = frozenset(dir(builtins)) | {
@@ -82,8 +98,8 @@ class Scope:
     stars: list[str] = field(default_factory=list)
     """Modules of which everything was imported."""
 
-    def lookup(self, name: str, line: int) -> tuple[list[Binding], bool]:
-        """The bindings of a name, and whether it may also be the builtin of that name."""
+    def lookup(self, name: str, line: int) -> Meaning:
+        """What a name may stand for where it is used."""
         here: Scope | None = self
         found: list[Binding] = []
         first = True
@@ -110,6 +126,9 @@ class Scope:
         return scope
 
 
+Meaning = tuple[list[Binding], bool]
+"""The bindings of a name, and whether it may also be the builtin of that name."""
+
 Walked = tuple[ast.AST, Scope]
 """A node that rules look at, and the scope that its names belong to."""
 
@@ -130,30 +149,30 @@ class Walker:
             self._firm = {id(statement) for statement in tree.body}
         stack: list[tuple[ast.AST, Scope]] = [(tree, scope or self.module)]
         while stack:
-            node, inside = stack.pop()
+            walked = stack.pop()
+            node, inside = walked
+            kind = type(node)
             self._count += 1
             if self._count > MAX_NODES:
                 raise TooMuch(f"over {MAX_NODES} nodes")
-            if isinstance(node, _VISITED):
-                self.nodes.append((node, inside))
-            children = self._enter(node, inside)
-            children.reverse()
-            stack += children
+            if kind in _VISITED:
+                self.nodes.append(walked)
+            if kind in _LEAVES:
+                continue
+            opener = _OPENERS.get(kind)
+            if opener is not None:
+                stack += reversed(opener(self, node, inside))
+                continue
+            binder = _BINDERS.get(kind)
+            if binder is not None:
+                binder(self, node, inside)
+            for name in _FIELDS.get(kind) or _fields(kind):
+                value = getattr(node, name, None)
+                if isinstance(value, list):
+                    stack += [(item, inside) for item in reversed(value) if isinstance(item, ast.AST)]
+                elif isinstance(value, ast.AST):
+                    stack.append((value, inside))
         return self.nodes[start:]
-
-    def _enter(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
-        if isinstance(node, (ast.Name, ast.Constant)):
-            return []
-        if isinstance(node, _FUNCTIONS):
-            return self._function(node, scope)
-        if isinstance(node, ast.ClassDef):
-            return self._class(node, scope)
-        if isinstance(node, _COMPREHENSIONS):
-            return self._comprehension(node, scope)
-        binder = _BINDERS.get(type(node))
-        if binder is not None:
-            binder(self, node, scope)
-        return [(child, scope) for child in _children(node)]
 
     def _function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope
@@ -186,7 +205,7 @@ class Walker:
         inner = Scope("comprehension", scope)
         found: list[tuple[ast.AST, Scope]] = []
         around = scope
-        for child in _children(node):
+        for child in ast.iter_child_nodes(node):
             if not isinstance(child, ast.comprehension):
                 found.append((child, inner))
                 continue
@@ -289,6 +308,19 @@ class Walker:
                 binding.firm = False
 
 
+_LEAVES = frozenset({ast.Name, ast.Constant})
+_OPENERS: dict[type[ast.AST], Any] = {
+    ast.FunctionDef: Walker._function,
+    ast.AsyncFunctionDef: Walker._function,
+    ast.Lambda: Walker._function,
+    ast.ClassDef: Walker._class,
+    ast.ListComp: Walker._comprehension,
+    ast.SetComp: Walker._comprehension,
+    ast.DictComp: Walker._comprehension,
+    ast.GeneratorExp: Walker._comprehension,
+}
+"""Nodes that open a scope of their own."""
+
 _BINDERS: dict[type[ast.AST], Any] = {
     ast.Assign: Walker._assign,
     ast.AnnAssign: Walker._assign_one,
@@ -309,15 +341,14 @@ _BINDERS: dict[type[ast.AST], Any] = {
 }
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and not isinstance(value, (ast.expr_context, ast.operator)):
-            found.append(value)
-    return found
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+"""The fields of each kind of node that may hold others, the last one first, once the kind was met."""
+
+
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    plain = _PLAIN | {"op"} if kind in (ast.BinOp, ast.AugAssign) else _PLAIN
+    fields = _FIELDS[kind] = tuple(name for name in reversed(kind._fields) if name not in plain)
+    return fields
 
 
 def _pairs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import string
 from collections.abc import Iterator
 
@@ -14,8 +15,37 @@ def is_module(name: str) -> bool:
     return name in tables.STDLIB or name in tables.MODULES
 
 
+@functools.cache
+def reached(name: str) -> tuple[tuple[str, str], ...]:
+    """What is wrong with a reference to the dotted name: the words, each with the module that is reached that way, if any."""
+    word = tables.UNSAFE.get(name)
+    found = [] if word is None else [(word, "")]
+    base, dot, attribute = name.rpartition(".")
+    if dot and not name.endswith(")") and not name.startswith(("<", "builtins.")):
+        found += _of_module(name, base, attribute) if is_module(base) else _of_other(base, attribute)
+    return tuple(found)
+
+
+def _of_module(name: str, base: str, attribute: str) -> list[tuple[str, str]]:
+    real = tables.ALIASES.get(name, attribute if attribute in tables.STDLIB else attribute.lstrip("_"))
+    if real in tables.STDLIB and base != attribute and name not in tables.NOT_REEXPORTS:
+        return [("reexport", real)]
+    if attribute.startswith("_") and not attribute.startswith("__") and name not in tables.UNSAFE:
+        return [("private", "")]
+    return [("namespace", "")] if attribute == "__dict__" else []
+
+
+def _of_other(base: str, attribute: str) -> list[tuple[str, str]]:
+    real = attribute.lstrip("_")
+    if real not in tables.EVERYWHERE or ("()" in base and real in tables.OBJECT_ATTRIBUTES):
+        return []
+    return [("reexport", real)]
+
+
 def special(attribute: str) -> str | None:
     """The word for an attribute whose very spelling leads out of an object."""
+    if "_" not in attribute:
+        return None
     if attribute in tables.FRAMES:
         return "frames"
     if attribute == "__code__":
