@@ -271,8 +271,9 @@ def main() -> None:
     control.set_inheritable(False)
     config = json.loads(control.recv(_DATAGRAM))
     _preload()
-    _preload_for_operator(control, config)
-    loop.warm(_WARM_ROUNDS)
+    with preload.limited(config["memory"] if config["preload"] else 0):
+        _preload_for_operator(control, config)
+        loop.warm(_WARM_ROUNDS)
     # The first use of OpenSSL costs far more than the next: children begin anew with the second.
     seal.reseed()
     server = Server(control, config)

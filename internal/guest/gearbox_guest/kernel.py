@@ -23,6 +23,7 @@ MS_NOSUID = 2
 MS_NODEV = 4
 MS_NOEXEC = 8
 MS_BIND = 4096
+_MNT_DETACH = 2
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -94,6 +95,11 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str = ""
         ),
         f"mount {target}",
     )
+
+
+def unmount(target: str) -> None:
+    """Take a mount out of sight, whoever still uses it."""
+    _checked(_libc.umount2(target.encode(), ctypes.c_int(_MNT_DETACH)), f"unmount {target}")
 
 
 def pidfd_open(pid: int) -> int:

@@ -9,16 +9,23 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import resource
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 
-from gearbox_guest import seal
+from gearbox_guest import kernel, seal
 
 # The end of an error says what is wrong, and some libraries put a page of advice before it.
 _REASON = 1500
 # How long a thread that was joined may take to be gone, in seconds.
 _LINGER = 1.0
+# The part of the memory limit that stays with a child.
+_CHILDS_PART = 8
+# What modules find empty and may write to while they are imported.
+_SCRATCH = ("/tmp", seal.WORKSPACE)
+_SCRATCH_OPTIONS = "size=64m,nr_inodes=4096,mode=0755"
 # Descriptors are looked for up to here.
 _DESCRIPTORS = 256
 
@@ -36,10 +43,43 @@ def load(modules: list[str], site_path: list[str], level: str) -> None:
     before = list(sys.path)
     sys.path += [p for p in site_path if p not in before]
     try:
-        for name in modules:
-            _load(name, level)
+        with _scratch(level) if modules else contextlib.nullcontext():
+            for name in modules:
+                _load(name, level)
     finally:
         sys.path[:] = before
+
+
+@contextlib.contextmanager
+def _scratch(level: str) -> Iterator[None]:
+    """Some modules insist on a directory for a cache. They have one for that long, where a mount can give it."""
+    places = _SCRATCH if level != seal.NO_USERNS else ()
+    for place in places:
+        kernel.mount("scratch", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, _SCRATCH_OPTIONS)
+    try:
+        yield
+    finally:
+        for place in places:
+            kernel.unmount(place)
+
+
+@contextlib.contextmanager
+def limited(memory: int) -> Iterator[None]:
+    """Bound the address space as that of children will be, with some room left for them. Without memory do nothing.
+
+    What is mapped here is mapped in each child. An allocator that finds no limit reserves a gigabyte ahead, which would
+    leave nothing to a child that has half of that.
+    """
+    was = resource.getrlimit(resource.RLIMIT_AS)
+    if memory:
+        lower_soft = memory - memory // _CHILDS_PART
+        resource.setrlimit(
+            resource.RLIMIT_AS, (lower_soft if was[0] < 0 else min(was[0], lower_soft), was[1])
+        )
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, was)
 
 
 def _load(name: str, level: str) -> None:
@@ -52,10 +92,10 @@ def _load(name: str, level: str) -> None:
         # A module may raise anything, SystemExit too.
         traceback.print_exc()
         raise PreloadError(f"{name}: {_reason(error)}") from error
-    threads = _threads(level) - 1
+    threads = _threads(level)
     if threads:
         raise PreloadError(
-            f"{name}: its import leaves threads running ({threads}), and a process with threads cannot be forked safely"
+            f"{name}: its import leaves threads running ({', '.join(threads)}), and a process with threads cannot be forked safely"
         )
     for number in sorted(_descriptors() - open_before):
         sys.stderr.write(
@@ -66,7 +106,11 @@ def _load(name: str, level: str) -> None:
 
 def _reason(error: BaseException) -> str:
     text = "".join(traceback.format_exception_only(type(error), error)).strip()
-    return text if len(text) <= _REASON else "… " + text[-_REASON:]
+    if len(text) > _REASON:
+        text = "… " + text[-_REASON:]
+    if isinstance(error, MemoryError) or "Cannot allocate memory" in text or "failed to map segment" in text:
+        text += " (the address space of modules counts for the memory limit of the gear; raise that)"
+    return text
 
 
 def _descriptors() -> set[int]:
@@ -78,23 +122,34 @@ def _descriptors() -> set[int]:
     return found
 
 
-def _threads(level: str) -> int:
-    """Count the threads of this process, with those of libraries that Python knows nothing of."""
+def _threads(level: str) -> list[str]:
+    """Name the other threads of this process, with those of libraries that Python knows nothing of."""
     give_up = time.monotonic() + _LINGER
-    while (count := _tasks(level)) > 1 and time.monotonic() < give_up:
+    while (names := _other_tasks(level)) and time.monotonic() < give_up:
         time.sleep(0.005)
-    return count
+    return names
 
 
-def _tasks(level: str) -> int:
+def _other_tasks(level: str) -> list[str]:
     # Where the fork server has no /proc of its own it holds the host's.
-    own = level != seal.NO_PROC
-    directory = os.open(
-        "/proc/self/task" if own else "self/task",
-        os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC,
-        dir_fd=None if own else seal.HOST_PROC,
-    )
+    proc = os.dup(seal.HOST_PROC) if level == seal.NO_PROC else os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return len(os.listdir(directory))
+        tasks = os.open("self/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=proc)
+        try:
+            others = set(os.listdir(tasks)) - {os.readlink("self", dir_fd=proc)}
+            return sorted(filter(None, (_name(task, tasks) for task in others)))
+        finally:
+            os.close(tasks)
     finally:
-        os.close(directory)
+        os.close(proc)
+
+
+def _name(task: str, tasks: int) -> str:
+    """The name of a thread, empty if it has ended meanwhile."""
+    with contextlib.suppress(OSError):
+        comm = os.open(f"{task}/comm", os.O_RDONLY, dir_fd=tasks)
+        try:
+            return os.read(comm, 64).decode(errors="replace").strip()
+        finally:
+            os.close(comm)
+    return ""

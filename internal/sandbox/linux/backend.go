@@ -148,6 +148,7 @@ func environment(shape sandbox.Shape) []string {
 	env := []string{
 		"HOME=" + workspace, "USER=sandbox", "LOGNAME=sandbox", "TMPDIR=/tmp", "LANG=C.UTF-8",
 		"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "NUMEXPR_NUM_THREADS=1", "MALLOC_ARENA_MAX=2",
+		"JE_ARROW_MALLOC_CONF=background_thread:false",
 	}
 	if shape.Programs != "" {
 		env = append(env, "PATH=/usr/bin:/bin")

@@ -27,12 +27,16 @@ import (
 var preloads = map[string]string{
 	"place": "import os, sys\npid, world, times = os.getpid(), os.readlink('/proc/self/ns/user'), globals().get('times', 0) + 1\n" +
 		"path = list(sys.path)\nsys.path.append('/left-behind')\n",
-	"prints":     "import sys\nsys.stdout.write('printed while imported, without an end of line')\n",
-	"raises":     "raise ValueError('no model here')\n",
-	"leaves":     "raise SystemExit(3)\n",
-	"dies":       "import os\nos._exit(3)\n",
-	"thread":     "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
-	"joined":     "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
+	"prints": "import sys\nsys.stdout.write('printed while imported, without an end of line')\n",
+	"raises": "raise ValueError('no model here')\n",
+	"leaves": "raise SystemExit(3)\n",
+	"dies":   "import os\nos._exit(3)\n",
+	"thread": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+	"joined": "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
+	"writes": "import os, pathlib, tempfile\nhome = pathlib.Path(os.environ['HOME'], '.cache', 'it')\nhome.mkdir(parents=True)\n" +
+		"(home / 'kept').write_text('x')\nother = tempfile.mkdtemp()\n",
+	"greedy":     "import mmap\ntry: kept = mmap.mmap(-1, 1 << 30)\nexcept OSError: kept = None\n",
+	"large":      "import mmap\nkept = mmap.mmap(-1, 600 << 20)\n",
 	"descriptor": "import os\nnumber = os.open('/dev/null', os.O_RDONLY)\nos.set_inheritable(number, True)\n",
 }
 
@@ -117,7 +121,8 @@ func TestModulesThatCannotBePreloadedAreNamed(t *testing.T) {
 		"raises": "ValueError: no model here",
 		"leaves": "SystemExit: 3",
 		"dies":   "the fork server ended",
-		"thread": "leaves threads running (1)",
+		"thread": "leaves threads running (",
+		"large":  "memory limit of the gear",
 	} {
 		_, err := b.Open(t.Context(), preloading("joined", name))
 		var failed *sandbox.PreloadError
@@ -169,6 +174,25 @@ found`
 	}
 }
 
+// TestPreloadedModulesFindTheMemoryLimit: an allocator that reserved what it likes would
+// leave no address space to programs.
+func TestPreloadedModulesFindTheMemoryLimit(t *testing.T) {
+	s := openTemplate(t, backend(t, guestWithPreloads(t)), preloading("greedy"))
+	const code = "import mmap, sys\nm = mmap.mmap(-1, 64 << 20)\nsys.modules['gearbox_guest.preloaded_greedy'].kept is None"
+	if !value[bool](t, s, code) {
+		t.Error("the module had a gigabyte")
+	}
+}
+
+func TestWhatPreloadedModulesWriteIsGone(t *testing.T) {
+	s := openTemplate(t, backend(t, guestWithPreloads(t)), preloading("writes"))
+	const code = "import os, sys\nm = sys.modules['gearbox_guest.preloaded_writes']\n" +
+		"[os.listdir('.'), os.listdir('/tmp'), str(m.home), os.path.exists(m.other)]"
+	if got := value[[]any](t, s, code); len(got[0].([]any)) != 0 || len(got[1].([]any)) != 0 || got[2] != workspace+"/.cache/it" || got[3] != false {
+		t.Errorf("found %v", got)
+	}
+}
+
 func TestWhatAPreloadedModulePrintsIsNotInTheOutputOfPrograms(t *testing.T) {
 	s := openTemplate(t, backend(t, guestWithPreloads(t)), preloading("prints"))
 	if out := run(t, s, "print('own')"); out.Stdout != "own\n" || out.Stderr != "" {
@@ -185,7 +209,7 @@ func TestForcedLevelPreloads(t *testing.T) {
 	if out := run(t, s, "import sys\nprint('gearbox_guest.preloaded_joined' in sys.modules)"); out.Stdout != "True\n" {
 		t.Errorf("%+v", out)
 	}
-	for name, want := range map[string]string{"raises": "ValueError", "thread": "leaves threads running (1)"} {
+	for name, want := range map[string]string{"raises": "ValueError", "thread": "leaves threads running ("} {
 		_, err := b.Open(t.Context(), preloading(name))
 		var failed *sandbox.PreloadError
 		if !errors.As(err, &failed) || !strings.Contains(failed.Reason, want) {
