@@ -8,10 +8,10 @@
 //
 // A child is handed out once, to one caller, and is never used again. [Pool.Child] waits
 // for a turn (see [Turns]), then gives a parked child if there is one, a warm one before
-// a cold one; otherwise the one that is just being made to be parked; otherwise it has one
-// made while the caller waits. The caller ends the child, waits until nothing of it is
-// left, and then calls release, which passes the turn on. Children of different classes of
-// principals never come of one source, because the class is a part of the template.
+// a cold one, and otherwise has one made while the caller waits. The caller ends the
+// child, waits until nothing of it is left, and then calls release, which passes the turn
+// on. Children of different classes of principals never come of one source, because the
+// class is a part of the template.
 //
 // Children are parked ahead of time for templates that somebody has used, and for no
 // others; but the child that a new source is tried with stays. A template in use has

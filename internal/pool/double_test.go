@@ -25,7 +25,6 @@ type backend struct {
 	opened    []*source
 	openErr   error
 	startErr  error
-	fails     int           // how many more children cannot be made
 	stillborn bool          // sources end as soon as they have a child
 	sickly    bool          // children die at once
 	stuck     *source       // makes no more children
@@ -160,9 +159,6 @@ func (s *source) Start(ctx context.Context, warm bool) (sandbox.Child, error) {
 	switch {
 	case s.ended:
 		return nil, sandbox.ErrSourceDead
-	case s.b.fails > 0:
-		s.b.fails--
-		return nil, errors.New("it could not be made")
 	case s.b.startErr != nil:
 		s.b.refused++
 		return nil, s.b.startErr

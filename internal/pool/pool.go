@@ -135,19 +135,14 @@ func (p *Pool) checkout(ctx context.Context, t sandbox.Template, o order) (*chil
 // reach is the parked child that a caller may have; nil when there is none. The mutex is
 // held.
 func (p *Pool) reach(s *stock, o order) *child {
-	if p.leaves(s, o) {
+	if o.greedy && s.scarce() && p.company.kept(o.now, p.c.IdleAfter) {
 		return nil
 	}
 	return p.ready(s)
 }
 
-// leaves reports whether what is parked is left to others. The mutex is held.
-func (p *Pool) leaves(s *stock, o order) bool {
-	return o.greedy && s.scarce() && p.company.kept(o.now, p.c.IdleAfter)
-}
-
 // demand gets a child for a caller who found none parked: one that was parked while a
-// source was opened, one that is just being made to be parked, or a new one.
+// source was opened, or a new one.
 func (p *Pool) demand(ctx context.Context, s *stock, o order) (*child, error) {
 	var err error
 	for range attempts {
@@ -160,15 +155,9 @@ func (p *Pool) demand(ctx context.Context, s *stock, o order) (*child, error) {
 }
 
 func (p *Pool) produce(ctx context.Context, s *stock, o order) (*child, error) {
-	c, coming, src, err := p.find(ctx, s, o)
-	switch {
-	case c != nil || err != nil:
+	c, src, err := p.find(ctx, s, o)
+	if c != nil || err != nil {
 		return c, err
-	case coming != nil:
-		if c, err := p.await(ctx, s, coming); c != nil || err != nil {
-			return c, err
-		}
-		return p.produce(ctx, s, o) // it could not be made
 	}
 	started, err := src.Start(ctx, false)
 	p.mu.Lock()
@@ -183,44 +172,24 @@ func (p *Pool) produce(ctx context.Context, s *stock, o order) (*child, error) {
 	return p.adopt(started, src, false), nil
 }
 
-// find waits until the stock has a source, and gives a child that is parked by then, or
-// the claim to the one that comes next, or the source, of which it counts a use.
-func (p *Pool) find(ctx context.Context, s *stock, o order) (*child, *coming, *source, error) {
+// find waits until the stock has a child parked, or a source, of which it counts a use.
+func (p *Pool) find(ctx context.Context, s *stock, o order) (*child, *source, error) {
 	if err := p.opened(ctx, s); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	p.mu.Lock()
 	defer p.unlock()
 	if c := p.reach(s, o); c != nil {
-		return c, nil, nil, nil
+		return c, nil, nil
 	}
 	switch {
 	case s.source == nil:
-		return nil, nil, nil, fmt.Errorf("it ended as soon as it was opened: %w", sandbox.ErrSourceDead)
+		return nil, nil, fmt.Errorf("it ended as soon as it was opened: %w", sandbox.ErrSourceDead)
 	case s.source.weak:
-		return nil, nil, nil, fmt.Errorf("the sandbox isolates at level %s, below the minimum of %s", s.source.Level(), p.c.Least)
-	case s.coming != nil && !s.coming.claimed && !p.leaves(s, o):
-		s.coming.claimed = true
-		return nil, s.coming, nil, nil
+		return nil, nil, fmt.Errorf("the sandbox isolates at level %s, below the minimum of %s", s.source.Level(), p.c.Least)
 	}
 	s.source.begin()
-	return nil, nil, s.source, nil
-}
-
-// await waits for a child that was claimed. It is nil when it could not be made.
-func (p *Pool) await(ctx context.Context, s *stock, next *coming) (*child, error) {
-	select {
-	case <-next.done:
-		return next.child, nil
-	case <-ctx.Done():
-	}
-	p.mu.Lock()
-	defer p.unlock()
-	next.claimed = false
-	if next.child != nil {
-		p.park(s, next.child)
-	}
-	return nil, ctx.Err()
+	return nil, s.source, nil
 }
 
 // opened waits until the stock has a source, or one could not be opened. The caller

@@ -153,9 +153,6 @@ func (p *Pool) fillOne(s *stock) bool {
 	now := p.c.Clock.Now()
 	p.mu.Lock()
 	defer p.unlock()
-	next := s.coming
-	s.coming = nil
-	defer close(next.done)
 	switch {
 	case p.closed:
 		return false
@@ -165,16 +162,11 @@ func (p *Pool) fillOne(s *stock) bool {
 		p.c.Logger.Warn("a child could not be made in advance", "error", err)
 		return true // and it is seen whether to go on
 	}
-	c := p.adopt(started, src, warm)
-	if next.claimed {
-		next.child = c
-		return true
-	}
 	p.counts.refills++
 	if warm {
 		p.counts.warmed++
 	}
-	p.park(s, c)
+	p.park(s, p.adopt(started, src, warm))
 	return true
 }
 
@@ -192,6 +184,5 @@ func (p *Pool) beginOne(s *stock) (*source, bool) {
 		return nil, false
 	}
 	s.source.begin()
-	s.coming = &coming{done: make(chan struct{})}
 	return s.source, warm
 }

@@ -1,7 +1,6 @@
 package pool_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -208,73 +207,6 @@ func TestOneChildAtATimeIsMadeInAdvance(t *testing.T) {
 		}
 		f.b.set(func(b *backend) { b.step = nil })
 		for _, r := range runs {
-			r.end()
-		}
-	})
-}
-
-// refilling takes all that is parked and has the first child to replace it being made
-// until the test sends a step.
-func (f *fixture) refilling(t sandbox.Template) (held []run, step chan struct{}) {
-	f.full(t)
-	held = f.holdAll(t)
-	step = make(chan struct{})
-	f.b.set(func(b *backend) { b.step = step })
-	f.pass(time.Second)
-	return held, step
-}
-
-func TestACallerGetsTheChildThatIsJustBeingMade(t *testing.T) {
-	in(t, pool.Config{}, func(f *fixture) {
-		held, step := f.refilling(one)
-		made, got := f.stand(one).Made, make(chan run, 2)
-		for _, who := range []execution.Principal{"first", "second"} {
-			go func() { got <- f.take(one, who) }()
-			synctest.Wait()
-		}
-		if n := f.stand(one).Made - made; n != 1 || f.b.startingNow() != 2 {
-			f.Errorf("%d more were begun, %d are being made", n, f.b.startingNow())
-		}
-		step <- struct{}{}
-		step <- struct{}{}
-		held = append(held, <-got, <-got)
-		f.b.set(func(b *backend) { b.step = nil })
-		close(step)
-		for _, r := range held {
-			r.end()
-		}
-	})
-}
-
-func TestAClaimThatIsGivenUpOrFailsLosesNothing(t *testing.T) {
-	in(t, pool.Config{}, func(f *fixture) {
-		held, step := f.refilling(one)
-		ctx, leave := context.WithCancel(f.Context())
-		left := make(chan error)
-		go func() {
-			_, _, err := f.Child(ctx, one, "leaves")
-			left <- err
-		}()
-		synctest.Wait()
-		leave()
-		if err := <-left; !errors.Is(err, context.Canceled) {
-			f.Errorf("%v", err)
-		}
-		step <- struct{}{}
-		synctest.Wait()
-		if got := f.stand(one); got.Parked != 1 {
-			f.Errorf("the child that was claimed is not parked: %+v", got)
-		}
-		held = append(held, f.take(one, "takes it"))
-
-		got := make(chan run, 1)
-		go func() { got <- f.take(one, "claims") }() // the one that is being made now
-		synctest.Wait()
-		f.b.set(func(b *backend) { b.fails = 1 })
-		close(step)
-		f.b.set(func(b *backend) { b.step = nil })
-		held = append(held, <-got)
-		for _, r := range held {
 			r.end()
 		}
 	})

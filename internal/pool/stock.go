@@ -27,7 +27,6 @@ type stock struct {
 	idle   bool      // nobody has for a while
 
 	refilling bool
-	coming    *coming // the child that is being made to be parked; nil while none is
 	births    backoff // of making and keeping children in the background
 	openings  backoff // of opening sources
 }
@@ -40,13 +39,6 @@ type child struct {
 	warm  bool // it was warmed up
 	state state
 	who   execution.Principal // of a child that is out
-}
-
-// coming is a child that is being made to be parked, unless a caller claims it.
-type coming struct {
-	claimed bool
-	child   *child        // once done is closed, if it was claimed and could be made
-	done    chan struct{} // closed when it was made or could not be
 }
 
 // state is where a child is.
