@@ -8,8 +8,10 @@ on x86-64 and arm64; the rest goes through the C library.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import struct
+from typing import Any
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -41,21 +43,44 @@ _SECCOMP_MODE_FILTER = 2
 # KEEP_CAPS (capabilities(7)): uid 0 and a change of uid give nothing, for good.
 _SECUREBITS = 0x1 | 0x2 | 0x4 | 0x8 | 0x20 | 0x40 | 0x80
 
-_CAPABILITY_VERSION_3 = 0x20080522
-
-_SYS_PIDFD_OPEN = 434
-_SYS_CLOSE_RANGE = 436
-_SYS_LANDLOCK_CREATE_RULESET = 444
-_SYS_LANDLOCK_ADD_RULE = 445
-_SYS_LANDLOCK_RESTRICT_SELF = 446
-
-_libc = ctypes.CDLL(None, use_errno=True)
+# struct __user_cap_header_struct: _LINUX_CAPABILITY_VERSION_3, and the process itself.
+_CAPABILITY_HEADER = struct.pack("=Ii", 0x20080522, 0)
 
 
-class _Program(ctypes.Structure):
+class _Header(ctypes.Structure):
     """struct sock_fprog of linux/filter.h."""
 
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+
+# The interpreter's lock stays held: a process of one thread has nobody to give it to.
+_libc = ctypes.PyDLL(None, use_errno=True)
+
+
+def _function(name: str, *types: Any) -> Any:
+    """Find a function of the C library and say what it takes, so that a call makes no objects for its arguments."""
+    function = _libc[name]
+    function.argtypes, function.restype = types, ctypes.c_int
+    return function
+
+
+def _system_call(number: int, *types: Any) -> Any:
+    return functools.partial(_function("syscall", ctypes.c_long, *types), number)
+
+
+# The kernel refuses several options of prctl unless unused arguments are zero, at full width.
+_c_prctl = _function("prctl", ctypes.c_int, *[ctypes.c_ulong] * 4)
+_c_unshare = _function("unshare", ctypes.c_int)
+_c_setns = _function("setns", ctypes.c_int, ctypes.c_int)
+_c_mount = _function(
+    "mount", ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p
+)
+_c_capset = _function("capset", ctypes.c_char_p, ctypes.c_char_p)
+_c_pidfd_open = _system_call(434, ctypes.c_int, ctypes.c_uint)
+_c_close_range = _system_call(436, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint)
+_c_landlock_create_ruleset = _system_call(444, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint)
+_c_landlock_add_rule = _system_call(445, ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+_c_landlock_restrict_self = _system_call(446, ctypes.c_int, ctypes.c_uint)
 
 
 def _checked(result: int, what: str) -> int:
@@ -65,36 +90,43 @@ def _checked(result: int, what: str) -> int:
     return result
 
 
-def _syscall(number: int, what: str, *arguments: object) -> int:
-    return _checked(int(_libc.syscall(ctypes.c_long(number), *arguments)), what)
+def _prctl(option: int, what: str, argument: int = 0, second: int = 0) -> int:
+    return _checked(_c_prctl(option, argument, second, 0, 0), what)
 
 
-def _prctl(option: int, what: str, *arguments: object) -> int:
-    """The kernel refuses several options unless unused arguments are zero, at full width."""
-    words = [a if not isinstance(a, int) else ctypes.c_ulong(a) for a in arguments]
-    words += [ctypes.c_ulong(0)] * (4 - len(words))
-    return _checked(int(_libc.prctl(ctypes.c_int(option), *words)), what)
+def _count_capabilities() -> int:
+    """How many capabilities this kernel knows; reading one beyond the last fails."""
+    count = 0
+    while _c_prctl(_PR_CAPBSET_READ, count, 0, 0, 0) >= 0:
+        count += 1
+    return count
+
+
+_CAPABILITIES = _count_capabilities()
+
+
+class Program:
+    """A seccomp program, in the form in which the kernel takes it."""
+
+    def __init__(self, code: bytes) -> None:
+        if not code or len(code) % 8:
+            raise ValueError("not a filter program")
+        self._code = ctypes.create_string_buffer(code, len(code))
+        self._header = _Header(len(code) // 8, ctypes.addressof(self._code))
+        self.address = ctypes.addressof(self._header)
 
 
 def unshare(flags: int) -> None:
-    _checked(_libc.unshare(ctypes.c_int(flags)), "unshare")
+    _checked(_c_unshare(flags), "unshare")
 
 
 def setns(descriptor: int, flags: int) -> None:
-    _checked(_libc.setns(ctypes.c_int(descriptor), ctypes.c_int(flags)), "setns")
+    _checked(_c_setns(descriptor, flags), "setns")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
-    _checked(
-        _libc.mount(
-            source.encode(),
-            target.encode(),
-            kind.encode() if kind is not None else None,
-            ctypes.c_ulong(flags),
-            data.encode(),
-        ),
-        f"mount {target}",
-    )
+    made = _c_mount(source.encode(), target.encode(), kind and kind.encode(), flags, data.encode())
+    _checked(made, f"mount {target}")
 
 
 def unmount(target: str) -> None:
@@ -104,18 +136,16 @@ def unmount(target: str) -> None:
 
 def pidfd_open(pid: int) -> int:
     """os.pidfd_open is missing from interpreters that were built for old systems."""
-    return _syscall(_SYS_PIDFD_OPEN, "pidfd_open", ctypes.c_int(pid), ctypes.c_uint(0))
+    return _checked(_c_pidfd_open(pid, 0), "pidfd_open")
 
 
 def close_from(first: int) -> None:
     """Close every descriptor from first on."""
-    _syscall(
-        _SYS_CLOSE_RANGE, "close_range", ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0)
-    )
+    _checked(_c_close_range(first, 0xFFFFFFFF, 0), "close_range")
 
 
 def hide_from_debuggers() -> None:
-    _prctl(_PR_SET_DUMPABLE, "set dumpable", 0)
+    _prctl(_PR_SET_DUMPABLE, "set dumpable")
 
 
 def die_with_parent(parent: int, number: int) -> None:
@@ -132,11 +162,8 @@ def adopt_orphans() -> None:
 
 def drop_capabilities() -> None:
     """Leave no capability in any set and no way to gain one."""
-    capability = 0
-    # The last capability differs between kernels; reading one beyond it fails.
-    while _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(capability)) >= 0:
+    for capability in range(_CAPABILITIES):
         _prctl(_PR_CAPBSET_DROP, "drop from the bounding set", capability)
-        capability += 1
     _prctl(_PR_SET_SECUREBITS, "set securebits", _SECUREBITS)
     hold_no_capabilities()
 
@@ -144,35 +171,25 @@ def drop_capabilities() -> None:
 def hold_no_capabilities() -> None:
     """Empty the sets that a process may empty without a privilege, which the bounding set is not among."""
     _prctl(_PR_CAP_AMBIENT, "clear ambient capabilities", _PR_CAP_AMBIENT_CLEAR_ALL)
-    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
-    nothing = ctypes.create_string_buffer(24)
-    _checked(_libc.capset(header, nothing), "capset")
+    _checked(_c_capset(_CAPABILITY_HEADER, bytes(24)), "capset")
 
 
 def no_new_privileges() -> None:
     _prctl(_PR_SET_NO_NEW_PRIVS, "set no_new_privs", 1)
 
 
-def install_filter(program: bytes) -> None:
+def install_filter(program: Program) -> None:
     """Put a seccomp program in force. Programs already in force stay so."""
-    if not program or len(program) % 8:
-        raise ValueError("not a filter program")
-    code = ctypes.create_string_buffer(program, len(program))
-    header = _Program(len(program) // 8, ctypes.addressof(code))
-    _prctl(_PR_SET_SECCOMP, "install seccomp filter", _SECCOMP_MODE_FILTER, ctypes.byref(header))
+    _prctl(_PR_SET_SECCOMP, "install seccomp filter", _SECCOMP_MODE_FILTER, program.address)
 
 
 def landlock_version() -> int:
     """The version of Landlock's interface; raises when the kernel has none in force."""
-    return _syscall(
-        _SYS_LANDLOCK_CREATE_RULESET, "landlock version", None, ctypes.c_size_t(0), ctypes.c_uint(1)
-    )
+    return _checked(_c_landlock_create_ruleset(None, 0, 1), "landlock version")
 
 
 def landlock_ruleset(attributes: bytes) -> int:
-    buffer = ctypes.create_string_buffer(attributes, len(attributes))
-    size = ctypes.c_size_t(len(attributes))
-    return _syscall(_SYS_LANDLOCK_CREATE_RULESET, "landlock ruleset", buffer, size, ctypes.c_uint(0))
+    return _checked(_c_landlock_create_ruleset(attributes, len(attributes), 0), "landlock ruleset")
 
 
 def landlock_allow(ruleset: int, path: str, access: int) -> None:
@@ -180,14 +197,10 @@ def landlock_allow(ruleset: int, path: str, access: int) -> None:
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = struct.pack("=Qi", access, place)  # struct landlock_path_beneath_attr is packed
-        buffer = ctypes.create_string_buffer(rule, len(rule))
-        kind, flags = ctypes.c_int(1), ctypes.c_uint(0)
-        _syscall(
-            _SYS_LANDLOCK_ADD_RULE, f"landlock rule for {path}", ctypes.c_int(ruleset), kind, buffer, flags
-        )
+        _checked(_c_landlock_add_rule(ruleset, 1, rule, 0), f"landlock rule for {path}")
     finally:
         os.close(place)
 
 
 def landlock_enforce(ruleset: int) -> None:
-    _syscall(_SYS_LANDLOCK_RESTRICT_SELF, "landlock enforce", ctypes.c_int(ruleset), ctypes.c_uint(0))
+    _checked(_c_landlock_restrict_self(ruleset, 0), "landlock enforce")
