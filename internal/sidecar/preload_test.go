@@ -5,6 +5,8 @@ package sidecar_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +81,8 @@ func TestClassesOfPrincipalsShareNoPreloadedModule(t *testing.T) {
 
 func TestAModuleThatCannotBePreloadedRefusesRunsByName(t *testing.T) {
 	run(t, open(t, sidecar.Options{}), execution.Request{Code: "1"}) // skips where there is no sandbox
-	s := open(t, sidecar.Options{Python: cpythontest.Environment(t, modules), Preload: []string{"ready", "broken"}})
+	venv := cpythontest.Environment(t, modules)
+	s := open(t, sidecar.Options{Python: venv, Preload: []string{"ready", "broken"}})
 	_, err := s.Engine().Submit(t.Context(), execution.Request{Principal: execution.Local, Language: execution.Python, Code: "1"})
 	var rejected *execution.RejectedError
 	if !errors.As(err, &rejected) || rejected.Code != execution.CodeUnavailable {
@@ -96,6 +99,18 @@ func TestAModuleThatCannotBePreloadedRefusesRunsByName(t *testing.T) {
 	}
 	if text := fmt.Sprint(d.Checks); !strings.Contains(text, "No module named 'no_such_library'") {
 		t.Errorf("checks %s", text)
+	}
+
+	// What is missing is installed: no restart is needed.
+	site, err := filepath.Glob(filepath.Join(venv, "lib", "python3.*", "site-packages"))
+	if err != nil || len(site) != 1 {
+		t.Fatal(site, err)
+	}
+	if err := os.WriteFile(filepath.Join(site[0], "no_such_library.py"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, s, execution.Request{Code: "import sys\nprint('broken' in sys.modules)"}); r.Stdout != "True\n" {
+		t.Errorf("%+v", r)
 	}
 }
 
