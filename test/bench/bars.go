@@ -44,6 +44,8 @@ func bars() []bar {
 		bar{"fresh server, unpacked: first result", "fresh.result.p50", 500, false, " ms"},
 		bar{"first start ever: first result", "first.result.p50", 5000, false, " ms"},
 		bar{"sustained, engine, 16 at once: share of fork only", "share.16", 60, true, " %"},
+		bar{"sustained, engine, 16 at once: share of fork only, by processor time", "cpushare.16", 60, true, " %"},
+		bar{"sustained, engine, 16 at once: processor time of a run", "cpu.engine.16", 10, false, " ms"},
 		bar{"sustained, engine, 16 at once: runs/s per core", "load.engine.16", 100, true, ""},
 		bar{"sustained, over MCP stdio, 16 at once: runs/s per core", "load.mcp.16", 70, true, ""},
 		bar{"idle warm child: private memory", "memory.plain." + kindChild, 4, false, " MB"},

@@ -99,15 +99,17 @@ func (b *bench) crowd(ctx context.Context, crowd int, loads []load, servers map[
 		b.report.set(fmt.Sprintf("load.%s.%d", l.key, crowd), perCore)
 		b.report.set(fmt.Sprintf("cpu.%s.%d", l.key, crowd), t.cpu/float64(len(t.ms)))
 	}
-	b.report.share(crowd)
+	if b.options.gearbox == "" {
+		b.report.share(crowd)
+	}
 }
 
-// share notes how much of what forking alone would do the engine does, in per cent.
+// share notes how much of what forking alone would do the engine does, in per cent:
+// of the runs in a second, and of the runs for the same processor time.
 func (r *report) share(crowd int) {
-	ours, all := r.Figures[fmt.Sprintf("load.engine.%d", crowd)], r.Figures[fmt.Sprintf("load.forkonly.%d", crowd)]
-	if ours > 0 && all > 0 {
-		r.set(fmt.Sprintf("share.%d", crowd), 100*ours/all)
-	}
+	of := func(what, key string) float64 { return r.Figures[fmt.Sprintf("%s.%s.%d", what, key, crowd)] }
+	r.set(fmt.Sprintf("share.%d", crowd), 100*of("load", "engine")/of("load", "forkonly"))
+	r.set(fmt.Sprintf("cpushare.%d", crowd), 100*of("cpu", "forkonly")/of("cpu", "engine"))
 }
 
 // tally is what a crowd got done.
