@@ -241,14 +241,14 @@ def _exited(exc: SystemExit) -> dict[str, Any]:
 
 def _failed(exc: BaseException, around: hints.Surroundings, watch: hook.Watch | None) -> dict[str, Any]:
     report.cut(exc)
-    described = report.describe(exc, around.workspace)
+    described, text = report.tell(exc, around.workspace)
     hint = hints.hint(exc, around, watch)
     last_line = f"hint: {hint}\n" if hint else ""
     if hint:
         described["hint"] = hint
         described["text"] += last_line
     try:
-        _call_excepthook(exc, around.workspace, last_line)
+        _call_excepthook(exc, around.workspace, text + last_line)
     except SystemExit as exit_request:
         return _exited(exit_request)
     return {
@@ -258,10 +258,10 @@ def _failed(exc: BaseException, around: hints.Surroundings, watch: hook.Watch | 
     }
 
 
-def _call_excepthook(exc: BaseException, workspace: str, last_line: str) -> None:
+def _call_excepthook(exc: BaseException, workspace: str, text: str) -> None:
     show = getattr(sys, "excepthook", _default_hook)
     if show is _default_hook:
-        _write_error(report.text(exc, workspace) + last_line)
+        _write_error(text)
         return
     try:
         show(type(exc), exc, exc.__traceback__)
@@ -271,8 +271,7 @@ def _call_excepthook(exc: BaseException, workspace: str, last_line: str) -> None
         second.__context__ = None
         report.cut(second)
         _write_error(
-            f"Error in sys.excepthook:\n{report.text(second, workspace)}\n"
-            f"Original exception was:\n{report.text(exc, workspace)}{last_line}"
+            f"Error in sys.excepthook:\n{report.text(second, workspace)}\nOriginal exception was:\n{text}"
         )
 
 

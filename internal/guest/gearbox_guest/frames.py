@@ -54,9 +54,12 @@ def shorten(report: traceback.TracebackException, workspace: str) -> None:
         waiting += getattr(current, "exceptions", None) or ()
 
 
-def entries(stack: traceback.StackSummary) -> list[str]:
-    """Format frames as the interpreter does, and leave out the middle of what would fill pages."""
-    return _bounded(stack.format())
+def entries(stack: traceback.StackSummary, workspace: str) -> list[str]:
+    """Format the author's frames as the interpreter does, and leave out the middle of what would fill pages."""
+    written = [frame for frame in stack if is_own(frame.filename, workspace)]
+    if len(written) == len(stack):
+        return stack.format()  # of a report that was made short, which may have been formatted already
+    return _bounded(traceback.StackSummary.from_list(written).format())
 
 
 def hide_guest() -> None:
@@ -91,10 +94,13 @@ class _Stack(traceback.StackSummary):
     def __init__(self, frames: traceback.StackSummary, workspace: str) -> None:
         super().__init__(frames)
         self._workspace = workspace
+        self._entries: list[str] | None = None
 
     def format(self, **_: Any) -> list[str]:
-        """Format the frames; what CPython passes about colours is of no use in an answer."""
-        return _bounded([entry for own, run in self._runs() for entry in _run_entries(own, run)])
+        """Format the frames, once; what CPython passes about colours is of no use in an answer."""
+        if self._entries is None:
+            self._entries = _bounded([e for own, run in self._runs() for e in _run_entries(own, run)])
+        return self._entries
 
     def _runs(self) -> Iterator[tuple[bool, list[traceback.FrameSummary]]]:
         run: list[traceback.FrameSummary] = []

@@ -325,7 +325,7 @@ def _describe_bare(exc: Exception) -> dict[str, Any]:
     """Describe an exception that arose before any code of the program ran: its traceback would show only the guest."""
     bare = exc.with_traceback(None)
     bare.__context__ = None
-    return report.describe(bare)
+    return report.tell(bare)[0]
 
 
 def _broken(exc: BaseException) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -32,47 +31,54 @@ def cut(exc: BaseException) -> None:
         waiting += _grouped(current)
 
 
-def describe(exc: BaseException, workspace: str = "") -> dict[str, Any]:
-    """Build the bridge's Exception head from an exception that was cut."""
+def tell(exc: BaseException, workspace: str = "") -> tuple[dict[str, Any], str]:
+    """Build the bridge's Exception head from an exception that was cut, and the report for stderr."""
+    whole = _inspect(exc, workspace)
+    text = _text(exc, whole)
     head: dict[str, Any] = {
         "class": values.short_name(type(exc)),
         "message": _shorten(_message(exc), MAX_MESSAGE),
-        "text": _shorten(text(exc, workspace), MAX_TEXT),
+        "text": _shorten(text, MAX_TEXT),
     }
-    _add_place(head, exc, workspace)
+    _add_place(head, exc, whole, workspace)
     if isinstance(exc, OSError) and type(exc.errno) is int and 0 < exc.errno < 1 << 16:
         head["errno"] = exc.errno
-    return head
+    return head, text
 
 
 def text(exc: BaseException, workspace: str = "") -> str:
     """The report for stderr: as CPython prints it, with the frames of libraries in short."""
+    return _text(exc, _inspect(exc, workspace))
 
-    def make() -> str:
+
+def _inspect(exc: BaseException, workspace: str) -> traceback.TracebackException | None:
+    """Take a report apart. Lines are looked up when they are printed: most files of libraries are never read.
+
+    This and formatting run code of the program, and may meet the same limit again that raised the exception.
+    """
+    try:
+        whole = traceback.TracebackException(
+            type(exc), exc, exc.__traceback__, lookup_lines=False, compact=True
+        )
+        frames.shorten(whole, workspace)
+    except BaseException:  # noqa: BLE001
+        return None
+    return whole
+
+
+def _text(exc: BaseException, whole: traceback.TracebackException | None) -> str:
+    try:
         if exc.__traceback__ is None and exc.__cause__ is None and exc.__context__ is None:
             # A SyntaxError of the program itself has no traceback to head it.
             return "".join(traceback.format_exception_only(type(exc), exc))
-        whole = _inspect(exc)
-        frames.shorten(whole, workspace)
-        return "".join(whole.format())
-
-    return _guarded(make, exc)
-
-
-def _inspect(exc: BaseException) -> traceback.TracebackException:
-    """Take a report apart. Lines are looked up when they are printed: most files of libraries are never read."""
-    return traceback.TracebackException(type(exc), exc, exc.__traceback__, lookup_lines=False, compact=True)
-
-
-def _guarded(make: Callable[[], str], exc: BaseException) -> str:
-    """Formatting runs code of the program, and may meet the same limit again that raised the exception."""
-    try:
-        return make()
-    except BaseException:  # noqa: BLE001
-        name, message = values.short_name(type(exc)), _message(exc)
-        head = "Traceback (most recent call last):\n" if exc.__traceback__ else ""
-        last = f"{name}: {message}\n" if message else f"{name}\n"
-        return "".join((head, *(entry for entry, _ in _plain_entries(exc)), last))
+        if whole is not None:
+            return "".join(whole.format())
+    except BaseException:  # noqa: BLE001 - as above
+        pass
+    name, message = values.short_name(type(exc)), _message(exc)
+    head = "Traceback (most recent call last):\n" if exc.__traceback__ else ""
+    last = f"{name}: {message}\n" if message else f"{name}\n"
+    return "".join((head, *(entry for entry, _ in _plain_entries(exc)), last))
 
 
 def _plain_entries(exc: BaseException) -> list[tuple[str, int]]:
@@ -118,24 +124,30 @@ def _grouped(exc: BaseException) -> tuple[BaseException, ...]:
     return tuple(m for m in members if isinstance(m, BaseException))
 
 
-def _add_place(head: dict[str, Any], exc: BaseException, workspace: str) -> None:
+def _add_place(
+    head: dict[str, Any], exc: BaseException, whole: traceback.TracebackException | None, workspace: str
+) -> None:
     if isinstance(exc, SyntaxError) and exc.filename == FILENAME and exc.__traceback__ is None:
         _set_positive(head, "line", exc.lineno)
         _set_positive(head, "column", exc.offset)
         return
-    try:
-        walked = _inspect(exc).stack
-        written = traceback.StackSummary.from_list(
-            [f for f in walked if frames.is_own(f.filename, workspace)]
-        )
-        head["traceback"] = frames.entries(written)
-        lines = [f.lineno for f in written if f.filename == FILENAME]
-    except BaseException:  # noqa: BLE001 - as in _guarded
-        plain = _plain_entries(exc)
-        head["traceback"] = [entry for entry, _ in plain]
-        lines = [line for _, line in plain]
+    head["traceback"], lines = _places(exc, whole, workspace)
     if lines:
         _set_positive(head, "line", lines[-1])
+
+
+def _places(
+    exc: BaseException, whole: traceback.TracebackException | None, workspace: str
+) -> tuple[list[str], list[int | None]]:
+    """The entries of the author's frames, and the lines of those of the cell."""
+    if whole is not None:
+        try:
+            lines = [f.lineno for f in whole.stack if f.filename == FILENAME]
+            return frames.entries(whole.stack, workspace), lines
+        except BaseException:  # noqa: BLE001 - as above
+            pass
+    plain = _plain_entries(exc)
+    return [entry for entry, _ in plain], [line for _, line in plain]
 
 
 def _set_positive(head: dict[str, Any], key: str, number: int | None) -> None:
