@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -99,15 +100,18 @@ func (b *bench) crowd(ctx context.Context, crowd int, loads []load, servers map[
 		b.report.set(fmt.Sprintf("load.%s.%d", l.key, crowd), perCore)
 		b.report.set(fmt.Sprintf("cpu.%s.%d", l.key, crowd), t.cpu/float64(len(t.ms)))
 	}
-	if b.options.gearbox == "" {
-		b.report.share(crowd)
-	}
+	b.report.share(crowd)
 }
 
 // share notes how much of what forking alone would do the engine does, in per cent:
 // of the runs in a second, and of the runs for the same processor time.
 func (r *report) share(crowd int) {
-	of := func(what, key string) float64 { return r.Figures[fmt.Sprintf("%s.%s.%d", what, key, crowd)] }
+	of := func(what, key string) float64 {
+		if v, ok := r.Figures[fmt.Sprintf("%s.%s.%d", what, key, crowd)]; ok {
+			return v
+		}
+		return math.NaN()
+	}
 	r.set(fmt.Sprintf("share.%d", crowd), 100*of("load", "engine")/of("load", "forkonly"))
 	r.set(fmt.Sprintf("cpushare.%d", crowd), 100*of("cpu", "forkonly")/of("cpu", "engine"))
 }
