@@ -17,6 +17,7 @@ keepers do.
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import importlib
 import json
@@ -26,6 +27,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 if __name__ == "__main__":
@@ -55,7 +57,9 @@ struct subprocess sys tempfile textwrap threading time timeit tokenize traceback
 typing unicodedata unittest.mock urllib.error urllib.parse urllib.request uuid warnings
 weakref xml.etree.ElementTree zipfile zlib zoneinfo
 """.split()
+# Rounds of warming up, and how many are done at once: nobody is served meanwhile.
 _WARM_ROUNDS = 20
+_WARM_AT_ONCE = 2
 
 
 class Child:
@@ -85,8 +89,10 @@ class Child:
 class Server:
     """The loop of the fork server."""
 
-    def __init__(self, control: socket.socket, config: dict[str, Any]) -> None:
+    def __init__(self, control: socket.socket, config: dict[str, Any], chores: Iterator[None]) -> None:
         self._control = control
+        self._chores: Iterator[None] | None = chores
+        self._waiting: list[tuple[dict[str, Any], list[int]]] = []
         self._plan = seal.Plan(config)
         self._site_path: list[str] = list(config["site_path"])
         self._alone = self._plan.level == seal.NO_USERNS
@@ -98,13 +104,25 @@ class Server:
         self._watched: dict[int, tuple[Child, int]] = {}
 
     def serve(self) -> None:
-        """Answer requests until the host hangs up."""
+        """Answer requests until the host hangs up, and prepare for more while there are none."""
         while True:
-            for descriptor, _ in self._poll.poll():
+            for descriptor, _ in self._poll.poll(None if self._chores is None else 0):
                 if descriptor != self._control.fileno():
                     self._reap(descriptor)
                 elif not self._request():
                     return
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Do one chore. Children that are to be warm are worth the wait for the last one."""
+        if self._chores is None:
+            return
+        for _ in self._chores:
+            return
+        self._chores = None
+        for request, descriptors in self._waiting:
+            self._answer(request, descriptors)
+        self._waiting.clear()
 
     def _request(self) -> bool:
         data, ancillary, _, _ = self._control.recvmsg(_DATAGRAM, socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4))
@@ -115,14 +133,20 @@ class Server:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
         request = json.loads(data)
+        if request["warm"] and self._chores is not None:
+            self._waiting.append((request, list(descriptors)))
+        else:
+            self._answer(request, list(descriptors))
+        return True
+
+    def _answer(self, request: dict[str, Any], descriptors: list[int]) -> None:
         try:
-            self._start(request, list(descriptors))
+            self._start(request, descriptors)
         except OSError as error:
             self._send({"id": request["id"], "event": "failed", "error": str(error)})
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        return True
 
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
         child = Child(request["id"])
@@ -248,13 +272,23 @@ def _run_cell(
         os._exit(_EXIT_UNSEALED)
 
 
-def _preload() -> None:
+def _chores(control: socket.socket, config: dict[str, Any]) -> Iterator[None]:
+    """Make ready what children find loaded, warm and out of the way of searches for garbage, bit by bit."""
     for name in _PRELOAD:
-        try:
+        # An operator's interpreter may lack a part; its programs then lack it too.
+        with contextlib.suppress(ImportError):
             importlib.import_module(name)
-        except ImportError:
-            # An operator's interpreter may lack a part; its programs then lack it too.
-            continue
+        yield
+    with preload.limited(config["memory"] if config["preload"] else 0):
+        _preload_for_operator(control, config)
+        for _ in range(0, _WARM_ROUNDS, _WARM_AT_ONCE):
+            loop.warm(_WARM_AT_ONCE)
+            yield
+    # The first use of OpenSSL costs far more than the next: children begin anew with the second.
+    seal.reseed()
+    gc.collect()
+    holes.fill()
+    gc.freeze()
 
 
 def _preload_for_operator(control: socket.socket, config: dict[str, Any]) -> None:
@@ -266,20 +300,15 @@ def _preload_for_operator(control: socket.socket, config: dict[str, Any]) -> Non
 
 
 def main() -> None:
-    """Configure, warm up, tell the host, serve."""
+    """Configure, tell the host, serve."""
     control = socket.socket(fileno=CONTROL)
     control.set_inheritable(False)
     config = json.loads(control.recv(_DATAGRAM))
-    _preload()
-    with preload.limited(config["memory"] if config["preload"] else 0):
-        _preload_for_operator(control, config)
-        loop.warm(_WARM_ROUNDS)
-    # The first use of OpenSSL costs far more than the next: children begin anew with the second.
-    seal.reseed()
-    server = Server(control, config)
-    gc.collect()
-    holes.fill()
-    gc.freeze()
+    chores = _chores(control, config)
+    if config["preload"]:
+        for _ in chores:
+            pass  # whether the operator's modules can be loaded decides whether there is a server
+    server = Server(control, config, chores)
     version = ".".join(str(n) for n in sys.version_info[:3])
     control.send(json.dumps({"event": "ready", "python": version}).encode())
     server.serve()
