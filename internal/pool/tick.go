@@ -29,7 +29,11 @@ func (p *Pool) feel() {
 		return
 	}
 	p.memory.short = short
-	p.c.Logger.Info("memory", "short", short)
+	if short {
+		p.c.Logger.Warn("memory is short: no children are kept ready", "let_go", p.parked)
+	} else {
+		p.c.Logger.Info("there is enough memory again: children are kept ready")
+	}
 	p.retarget()
 }
 
