@@ -30,7 +30,8 @@ with multiprocessing.get_context('fork').Pool(2) as pool: squares = pool.map(abs
 ]`
 
 // 24 LIBS: libraries with C code work in every one of many parallel runs.
-// GEARBOX_LIB_RUNS sets how many; a sample is taken by default.
+// GEARBOX_LIB_RUNS sets how many, half of them with the libraries preloaded; a sample is
+// taken by default.
 func TestLibrariesOfAVirtualEnvironmentNeverFail(t *testing.T) {
 	runs := 60
 	if s := os.Getenv("GEARBOX_LIB_RUNS"); s != "" {
@@ -40,15 +41,19 @@ func TestLibrariesOfAVirtualEnvironmentNeverFail(t *testing.T) {
 		}
 		runs = n
 	}
-	c := connect(t, "--data-dir", cpythontest.DataDir(t), "--python", cpythontest.Libraries(t))
-	sandboxed(t, c)
-	together(runs, 4, func(i int) {
-		a := c.execute(t, call{Code: useLibraries, Timeout: 120})
-		want{value: `[2, 2, true, [1, 2], 42, true, 1, [1]]`, valueType: "list"}.check(t, a)
-		if t.Failed() {
-			t.Logf("run %d: %.2000s", i, a.raw)
-		}
-	})
+	for name, preload := range map[string]string{"imported by the program": "", "preloaded": "numpy,pandas,PIL.Image,sklearn.linear_model"} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, "--data-dir", cpythontest.DataDir(t), "--python", cpythontest.Libraries(t), "--preload", preload)
+			sandboxed(t, c)
+			together((runs+1)/2, 4, func(i int) {
+				a := c.execute(t, call{Code: useLibraries, Timeout: 120})
+				want{value: `[2, 2, true, [1, 2], 42, true, 1, [1]]`, valueType: "list"}.check(t, a)
+				if t.Failed() {
+					t.Logf("run %d: %.2000s", i, a.raw)
+				}
+			})
+		})
+	}
 }
 
 // 24 LIBS: an environment that the sandbox's own /tmp would hide is refused at
