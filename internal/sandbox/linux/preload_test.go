@@ -27,12 +27,13 @@ import (
 var preloads = map[string]string{
 	"place": "import os, sys\npid, world, times = os.getpid(), os.readlink('/proc/self/ns/user'), globals().get('times', 0) + 1\n" +
 		"path = list(sys.path)\nsys.path.append('/left-behind')\n",
-	"prints": "import sys\nsys.stdout.write('printed while imported, without an end of line')\n",
-	"raises": "raise ValueError('no model here')\n",
-	"leaves": "raise SystemExit(3)\n",
-	"dies":   "import os\nos._exit(3)\n",
-	"thread": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
-	"joined": "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
+	"prints":  "import sys\nsys.stdout.write('printed while imported, without an end of line')\n",
+	"hostile": "from gearbox_guest import kernel\nkernel.install_filter = kernel.drop_capabilities = lambda *_: None\n",
+	"raises":  "raise ValueError('no model here')\n",
+	"leaves":  "raise SystemExit(3)\n",
+	"dies":    "import os\nos._exit(3)\n",
+	"thread":  "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+	"joined":  "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
 	"writes": "import os, pathlib, tempfile\nhome = pathlib.Path(os.environ['HOME'], '.cache', 'it')\nhome.mkdir(parents=True)\n" +
 		"(home / 'kept').write_text('x')\nother = tempfile.mkdtemp()\n",
 	"greedy":     "import mmap\ntry: kept = mmap.mmap(-1, 1 << 30)\nexcept OSError: kept = None\n",
@@ -198,6 +199,21 @@ func TestWhatAPreloadedModulePrintsIsNotInTheOutputOfPrograms(t *testing.T) {
 	if out := run(t, s, "print('own')"); out.Stdout != "own\n" || out.Stderr != "" {
 		t.Errorf("stdout %q, stderr %q", out.Stdout, out.Stderr)
 	}
+}
+
+// TestAPreloadedModuleThatPatchesTheSealingIsCaughtFromOutside: trusted or not, a child
+// that is not tight is not given away.
+func TestAPreloadedModuleThatPatchesTheSealingIsCaughtFromOutside(t *testing.T) {
+	s := openTemplate(t, backend(t, guestWithPreloads(t)), preloading("hostile"))
+	child, err := s.Start(bounded(t), false)
+	if err == nil {
+		child.Kill(sandbox.CauseAbandoned)
+		t.Fatal("the child was given away")
+	}
+	if !strings.Contains(err.Error(), "not sealed") {
+		t.Errorf("got %v", err)
+	}
+	<-s.Done()
 }
 
 // TestForcedLevelPreloads: where threads are counted, and as whom modules are imported,
