@@ -62,18 +62,9 @@ except KeyError as error:
 print(math.sqrt(sum(squares)), list(itertools.islice(itertools.count(), 3)))
 {"mean": mean, "rows": len(found)}
 """
-_FAILING = """
-def first(n):
-    return second(n)
-
-def second(n):
-    return 1 / n
-
-print(first(2))
-first(0)
-"""
+# It fails at its end, as many do.
 _TYPICAL = """
-import csv, io, json, re
+import json, re
 
 class Row:
     def __init__(self, name, score):
@@ -82,8 +73,8 @@ class Row:
     def label(self):
         return f"{self.name:<10}{self.score:8.2f}"
 
-text = "name,score\\n" + "".join(f"n{i},{i * 1.5}\\n" for i in range(9))
-rows = [Row(line["name"], line["score"]) for line in csv.DictReader(io.StringIO(text))]
+text = "".join(f"n{i},{i * 1.5}\\n" for i in range(9))
+rows = [Row(*line.split(",")) for line in text.splitlines()]
 for row in sorted(rows, key=lambda r: -r.score)[:3]:
     print(row.label())
 counts = {}
@@ -93,10 +84,10 @@ try:
     counts["missing"]
 except KeyError as error:
     print("caught", error, sep=": ")
-print(json.dumps({"rows": len(rows), "mean": sum(r.score for r in rows) / len(rows)}), json.loads("[1.5]"))
-[row.name for row in rows]
+print(json.dumps({"rows": len(rows), "mean": sum(r.score for r in rows) / len(rows)}))
+[row.name for row in rows][9]
 """
-_SHORT = "print(1)\n40 + 2\n"
+_SHORT = "print(1)\n"
 _STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 
 
@@ -114,8 +105,9 @@ def run(rounds: int) -> None:
     mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
+        stream = cell.stream(nowhere, "w", "backslashreplace")
         for name in _STREAMS:
-            setattr(sys, name, cell.stream(nowhere, "w", "backslashreplace"))
+            setattr(sys, name, stream)
         _rehearse(rounds)
     finally:
         for name, value in kept.items():
@@ -140,9 +132,8 @@ def _rehearse(rounds: int) -> None:
 def _programs(rounds: int) -> tuple[str, ...]:
     """Choose for the fork server, or for a child, which makes one round: what it does becomes memory of its own."""
     if rounds > 1:
-        return (_SHORT, _MIXED, _TYPICAL, _FAILING, *warmup_libraries.broad())
-    brief = warmup_libraries.brief()
-    return (_SHORT, *brief) if brief else (_TYPICAL, _FAILING)
+        return (_SHORT, _MIXED, _TYPICAL, *warmup_libraries.broad())
+    return (*(warmup_libraries.brief() or [_TYPICAL]), _SHORT)
 
 
 @functools.cache
@@ -188,5 +179,6 @@ def _exit_handlers() -> None:
     """Run the exit handlers that modules of the standard library leave, as if they had not run."""
     multiprocessing.util._exit_function()  # type: ignore[attr-defined]
     multiprocessing.util._exiting = False  # type: ignore[attr-defined]
-    handler = logging.StreamHandler()
-    logging.shutdown([weakref.ref(handler)])
+    if logging.lastResort is not None:
+        logging.shutdown([weakref.ref(logging.lastResort)])
+        logging.lastResort._closed = False  # type: ignore[attr-defined]

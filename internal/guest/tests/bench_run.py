@@ -30,14 +30,11 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(bridge.__file__)))
 
 # A fork server without a sandbox: a byte with four descriptors forks a child, whose number is the answer.
 _SERVER = """
-import array, gc, os, signal, socket, sys
+import array, os, signal, socket, sys
 sys.path.insert(0, sys.argv[1])
 from gearbox_guest import forkserver, loop, seal
-for name in forkserver._PRELOAD:
-    __import__(name)
-loop.warm(forkserver._WARM_ROUNDS)
-gc.collect()
-gc.freeze()
+for _ in forkserver._chores(None, {"preload": [], "site_path": [], "level": "", "memory": 0}):
+    pass
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 control = socket.socket(fileno=int(sys.argv[2]))
 control.send(b"ready")
