@@ -5,7 +5,6 @@ package linux
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +37,8 @@ type outside struct {
 type processes struct{ reaper, cell *pidfd }
 
 func newOutside(serverPID int, level execution.Level, id identity) (outside, error) {
-	status, err := os.ReadFile("/proc/self/status")
+	self := selfProc()
+	status, err := self.read("status", nil)
 	if err != nil {
 		return outside{}, err
 	}
@@ -53,19 +53,29 @@ func newOutside(serverPID int, level execution.Level, id identity) (outside, err
 		}
 		return o, o.checkServer(serverPID)
 	}
-	if o.host, err = namespaceLinks("self"); err != nil {
-		return outside{}, fmt.Errorf("read own namespaces: %w", err)
+	if o.host, err = self.namespaces(); err != nil {
+		return outside{}, fmt.Errorf("own: %w", err)
 	}
-	if o.server, err = namespaceLinks(strconv.Itoa(serverPID)); err != nil {
-		return outside{}, fmt.Errorf("read the fork server's namespaces: %w", err)
+	server, err := openProc(strconv.Itoa(serverPID))
+	if err != nil {
+		return outside{}, err
 	}
-	return o, errors.Join(o.apart("fork server", o.server, o.host, namespaceNames()), o.checkServer(serverPID))
+	defer server.close()
+	if o.server, err = server.namespaces(); err != nil {
+		return outside{}, fmt.Errorf("fork server: %w", err)
+	}
+	return o, errors.Join(o.apart("fork server", o.server, o.host, namespaceNames), o.checkServer(serverPID))
 }
 
 // checkServer: the fork server holds the capabilities that init left it, over its own
 // namespaces, is who it has to be, and has one thread, so that a fork copies all of it.
 func (o outside) checkServer(pid int) error {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	server, err := openProc(strconv.Itoa(pid))
+	if err != nil {
+		return err
+	}
+	defer server.close()
+	status, err := server.read("status", nil)
 	if err != nil {
 		return err
 	}
@@ -132,14 +142,16 @@ func (o outside) apart(who string, a, b map[string]string, names []string) error
 // about themselves is not asked. An error that wraps errGone means that a process
 // ended meanwhile, every other one that the child is not sealed.
 func (o outside) check(p processes, filters int) error {
-	cell, err := p.cell.pid()
+	cell, err := p.cell.open()
 	if err != nil {
 		return err
 	}
-	reaper, err := p.reaper.pid()
+	defer cell.close()
+	reaper, err := p.reaper.open()
 	if err != nil {
 		return err
 	}
+	defer reaper.close()
 	return p.unlessGone(errors.Join(o.checkCell(cell, filters), o.checkReaper(reaper)))
 }
 
@@ -161,42 +173,43 @@ func (p processes) unlessGone(finding error) error {
 // the kernel takes it apart before it says that it has ended.
 const endGrace = 200 * time.Millisecond
 
-func (o outside) checkCell(pid, filters int) error {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func (o outside) checkCell(cell procDir, filters int) error {
+	buf := make([]byte, 0, procFileSize)
+	status, err := cell.read("status", buf)
 	if err != nil {
 		return err
 	}
 	if err := o.checkStatus("cell", status, "2", filters); err != nil || o.bare {
 		return err
 	}
-	links, err := namespaceLinks(strconv.Itoa(pid))
+	links, err := cell.namespaces()
 	if err != nil {
 		return err
 	}
-	if err := o.apart("cell", links, o.host, namespaceNames()); err != nil {
+	if err := o.apart("cell", links, o.host, namespaceNames); err != nil {
 		return err
 	}
-	if err := o.apart("cell", links, o.server, namespaceNames()); err != nil {
+	if err := o.apart("cell", links, o.server, namespaceNames); err != nil {
 		return err
 	}
-	return errors.Join(o.checkMaps(pid), o.checkMounts(pid))
+	return errors.Join(o.checkMaps(cell, buf), o.checkMounts(cell, buf))
 }
 
 // checkReaper: it has the fork server's namespaces, apart from the one that it is
 // process 1 of, since it runs no code but the guest's.
-func (o outside) checkReaper(pid int) error {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func (o outside) checkReaper(reaper procDir) error {
+	status, err := reaper.read("status", nil)
 	if err != nil {
 		return err
 	}
 	if err := o.checkStatus("reaper", status, "1", 1); err != nil || o.bare {
 		return err
 	}
-	links, err := namespaceLinks(strconv.Itoa(pid))
+	links, err := reaper.namespaces()
 	if err != nil {
 		return err
 	}
-	if err := o.apart("reaper", links, o.host, namespaceNames()); err != nil {
+	if err := o.apart("reaper", links, o.host, namespaceNames); err != nil {
 		return err
 	}
 	return o.apart("reaper", links, o.server, []string{"pid"})
@@ -227,9 +240,9 @@ func (o outside) checkStatus(who string, status []byte, inner string, filters in
 
 // checkMaps: the cell's user namespace knows one user and one group, and they are
 // those of the sandbox.
-func (o outside) checkMaps(pid int) error {
+func (o outside) checkMaps(cell procDir, buf []byte) error {
 	for name, id := range map[string]int{"uid_map": o.identity.uid, "gid_map": o.identity.gid} {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+		text, err := cell.read(name, buf)
 		if err != nil {
 			return err
 		}
@@ -243,8 +256,8 @@ func (o outside) checkMaps(pid int) error {
 // checkMounts: no mount brings set-user-id programs, and none devices apart from the
 // five that are mounted one by one. Nothing but scratch can be written. /proc stands twice, the fork
 // server's below the cell's, and holds nothing of a process that may be changed.
-func (o outside) checkMounts(pid int) error {
-	mounts, err := readMounts(pid)
+func (o outside) checkMounts(cell procDir, buf []byte) error {
+	mounts, err := cell.mounts(buf)
 	if err != nil {
 		return err
 	}
@@ -282,11 +295,12 @@ func limitNames(l bridge.ArmLimits) map[string]int64 {
 
 // checkLimits: each limit of the run is in force, or a lower one of the template.
 func checkLimits(p *pidfd, l bridge.ArmLimits) error {
-	pid, err := p.pid()
+	dir, err := p.open()
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	defer dir.close()
+	text, err := dir.read("limits", nil)
 	if err != nil {
 		return err
 	}

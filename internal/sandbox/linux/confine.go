@@ -42,11 +42,12 @@ func (c *child) checkGroup() error {
 	if !c.confined() {
 		return nil
 	}
-	pid, err := c.cell.pid()
+	cell, err := c.cell.open()
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	defer cell.close()
+	text, err := cell.read("cgroup", nil)
 	if err != nil {
 		return err
 	}
