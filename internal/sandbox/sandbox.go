@@ -189,6 +189,9 @@ type Interpreter struct {
 	// environment. The fork server looks there for what it preloads and for nothing
 	// else.
 	Path []string
+	// GuestCode is byte code of the guest, by its names in __pycache__. Without it the
+	// guest is compiled each time that a source is opened.
+	GuestCode map[string][]byte
 }
 
 // Report is what a backend can do on this machine.

@@ -50,7 +50,8 @@ type places struct {
 
 	mu       sync.Mutex // guards what follows
 	compiled *cpython.Installation
-	moved    bool // runs use the compiled one
+	moved    bool             // runs use the compiled one
+	code     cpython.ByteCode // of the guest; nil until it is made
 }
 
 var _ engine.Places = (*places)(nil)
@@ -95,6 +96,9 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 // and then makes the interpreter faster.
 func (p *places) prepare(ctx context.Context) {
 	p.python, p.pyErr = p.ensure(ctx)
+	if p.pyErr == nil && p.isolates() {
+		p.code, _ = cpython.LoadByteCode(p.dataDir, p.python, guest.Files)
+	}
 	close(p.found)
 	if p.pyErr != nil {
 		if ctx.Err() == nil {
@@ -107,9 +111,30 @@ func (p *places) prepare(ctx context.Context) {
 			p.log.Warn("executions will be refused", "error", err)
 		}
 	}
+	if p.isolates() {
+		p.makeGuestCode(ctx)
+	}
 	if p.python.Embedded && !p.python.Compiled {
 		p.compile(ctx)
 	}
+}
+
+// makeGuestCode compiles the guest for the fork servers to come. The first one did not
+// wait for that.
+func (p *places) makeGuestCode(ctx context.Context) {
+	p.mu.Lock()
+	there := p.code != nil
+	p.mu.Unlock()
+	if there {
+		return
+	}
+	code, err := cpython.MakeByteCode(ctx, p.dataDir, p.python, guest.Files)
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("the sandbox's own Python could not be byte-compiled; it works, and starts more slowly", "error", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.code = code
 }
 
 func (p *places) ensure(ctx context.Context) (cpython.Installation, error) {
@@ -193,6 +218,7 @@ func (p *places) interpreter(ctx context.Context, d execution.Digest) (sandbox.I
 	}
 	known := []cpython.Installation{now, p.python}
 	p.mu.Lock()
+	code := p.code
 	if p.compiled != nil {
 		known = append(known, *p.compiled)
 	}
@@ -201,7 +227,7 @@ func (p *places) interpreter(ctx context.Context, d execution.Digest) (sandbox.I
 		if i.Digest == d || d.IsZero() {
 			return sandbox.Interpreter{
 				Digest: i.Digest, Version: i.Version, Embedded: i.Embedded, Executable: i.Executable,
-				Root: i.Root, Mounts: i.Mounts, Path: i.Path,
+				Root: i.Root, Mounts: i.Mounts, Path: i.Path, GuestCode: code,
 			}, nil
 		}
 	}

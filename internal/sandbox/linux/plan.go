@@ -75,7 +75,7 @@ func newPlan(in sandbox.Interpreter, shape sandbox.Shape, files fs.FS) (plan, er
 	}
 	p.addDevices()
 	p.addConfiguration()
-	if err := p.addGuest(files); err != nil {
+	if err := p.addGuest(files, in.GuestCode); err != nil {
 		return plan{}, err
 	}
 	p.Mounts = withoutCovered(p.Mounts)
@@ -190,7 +190,10 @@ func (p *plan) addConfiguration() {
 	}
 }
 
-func (p *plan) addGuest(files fs.FS) error {
+func (p *plan) addGuest(files fs.FS, code map[string][]byte) error {
+	for name, data := range code {
+		p.Files = append(p.Files, file{Path: path.Join(guestRoot, guest.Package, "__pycache__", name), Data: data})
+	}
 	return fs.WalkDir(files, guest.Package, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
