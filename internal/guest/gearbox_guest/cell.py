@@ -63,11 +63,29 @@ class Program:
         self.code = _compile(source, tree)
         self.source = source
         self.warnings = caught
+        self._ready: tuple[dict[str, Any], hook.Watch] | None = None
+
+    def prepare(self) -> tuple[dict[str, Any], hook.Watch]:
+        """Make the module that the program will be and the hook that may watch it: once, and ahead if there is time."""
+        if self._ready is None:
+            _cache_source(self.source)
+            self._ready = _main_module(), hook.make()
+        return self._ready
+
+    def begin(self, variables: dict[str, Any]) -> dict[str, Any]:
+        """Return the program's namespace. It is not held here any more, so that it ends with the module."""
+        namespace, _ = self.prepare()
+        self._ready = None
+        namespace.update(variables)
+        namespace["__builtins__"] = builtins
+        return namespace
 
 
 def execute(program: Program, variables: dict[str, Any], around: hints.Surroundings) -> dict[str, Any]:
     """Run the program to the end of all its threads and return the head of the result frame."""
-    watch = hook.watch(around.forks, around.programs) if around.isolated else None
+    watch = program.prepare()[1] if around.isolated else None
+    if watch:
+        hook.install(watch, around.forks, around.programs)
     head = _attempt(program, variables, around, watch)
     _end_threads(around.workspace)
     _end_objects()
@@ -77,7 +95,8 @@ def execute(program: Program, variables: dict[str, Any], around: hints.Surroundi
 
 def rehearse(program: Program, variables: dict[str, Any], around: hints.Surroundings) -> dict[str, Any]:
     """Execute as far as it can be taken back: without an audit hook, and with no end of threads or exit handlers."""
-    watch = hook.rehearse(around.forks, around.programs)
+    watch = program.prepare()[1]
+    hook.rehearse(watch, around.forks, around.programs)
     head = _attempt(program, variables, around, watch)
     _end_objects()
     return {**head, "denied": watch.denied()}
@@ -96,8 +115,7 @@ def _attempt(
 ) -> dict[str, Any]:
     """Run the program's statements and report how they ended."""
     _report_threads(around, watch)
-    namespace = _main_module(variables)
-    _cache_source(program.source)
+    namespace = program.begin(variables)
     try:
         _show_warnings(program.warnings)
         _evaluate(program.code, namespace)
@@ -175,10 +193,8 @@ def _keep_last_value(tree: ast.Module) -> None:
     tree.body[-1] = ast.copy_location(ast.Assign(targets=[target], value=last.value), last)
 
 
-def _main_module(variables: dict[str, Any]) -> dict[str, Any]:
+def _main_module() -> dict[str, Any]:
     main = ModuleType("__main__")
-    main.__dict__.update(variables)
-    main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
     sys.argv = [""]
     return main.__dict__

@@ -25,11 +25,14 @@ MAX_LENGTH = 300
 _MAX_ATTEMPTS = 64
 _ANYWHERE = 0
 _MAX_FRAMES = 1000
+_add = sys.addaudithook
 
 
 class Watch(NamedTuple):
-    """What the hook tells of: the permissions that were refused, and the one whose refusal an exception reports."""
+    """A hook, and what it tells of: the permissions that were refused, and the one whose refusal an exception reports."""
 
+    hook: Callable[[str, tuple[Any, ...]], None]
+    may: Callable[[bool, bool], None]
     denied: Callable[[], list[str]]
     behind: Callable[[BaseException], str]
 
@@ -43,23 +46,21 @@ class _Attempt(NamedTuple):
 _Handler = Callable[[tuple[Any, ...], FrameType], None]
 
 
-def watch(forks: bool, programs: bool) -> Watch:
-    """Install the hook, for good: an interpreter has no way to take one out."""
-    hook, told = _make(forks, programs)
-    sys.addaudithook(hook)
-    return told
+def install(watch: Watch, forks: bool, programs: bool) -> None:
+    """Install the hook, for good: an interpreter has no way to take one out. forks and programs say what is permitted."""
+    watch.may(forks, programs)
+    _add(watch.hook)
 
 
-def rehearse(forks: bool, programs: bool) -> Watch:
-    """Use the hook once, without installing it."""
-    hook, told = _make(forks, programs)
+def rehearse(watch: Watch, forks: bool, programs: bool) -> None:
+    """Use the hook, without installing it."""
+    watch.may(forks, programs)
     for event in ("import", "os.fork"):
-        hook(event, ())
-    return told
+        watch.hook(event, ())
 
 
-def _make(forks: bool, programs: bool) -> tuple[Callable[[str, tuple[Any, ...]], None], Watch]:
-    """Everything lives in closures, so that replacing a module's attributes changes nothing of it."""
+def make() -> Watch:
+    """Make a hook. Everything lives in closures, so that replacing a module's attributes changes nothing of it."""
     denied: dict[str, None] = {}
     attempts: deque[_Attempt] = deque(maxlen=_MAX_ATTEMPTS)
 
@@ -74,7 +75,7 @@ def _make(forks: bool, programs: bool) -> tuple[Callable[[str, tuple[Any, ...]],
         if len(denied) < MAX_DENIED:
             denied[permission] = None
 
-    handlers = _handlers(note, forks, programs)
+    handlers, may = _handlers(note)
     frame_of = sys._getframe
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -84,7 +85,7 @@ def _make(forks: bool, programs: bool) -> tuple[Callable[[str, tuple[Any, ...]],
             except Exception:  # noqa: BLE001 - raising here would refuse what the program does
                 return
 
-    return hook, Watch(lambda: list(denied), lambda exc: _behind(exc, attempts))
+    return Watch(hook, may, lambda: list(denied), lambda exc: _behind(exc, attempts))
 
 
 def _behind(exc: BaseException, attempts: deque[_Attempt]) -> str:
@@ -102,9 +103,17 @@ def _behind(exc: BaseException, attempts: deque[_Attempt]) -> str:
 
 
 def _handlers(
-    note: Callable[[str, FrameType, int], None], forks: bool, programs: bool
-) -> dict[str, _Handler]:
-    """Map events to what they say. No sandbox of this version has a network, so that each use of one is refused."""
+    note: Callable[[str, FrameType, int], None],
+) -> tuple[dict[str, _Handler], Callable[[bool, bool], None]]:
+    """Map events to what they say. No sandbox of this version has a network, so that each use of one is refused.
+
+    The second result is told what else the program may do.
+    """
+    forks = programs = True
+
+    def may(fork: bool, start: bool) -> None:
+        nonlocal forks, programs
+        forks, programs = fork, start
 
     def look_up(args: tuple[Any, ...], frame: FrameType) -> None:
         note(_net(args[0], args[1] if len(args) > 1 else None), frame, frame.f_lineno)
@@ -132,12 +141,13 @@ def _handlers(
     def shell(_: tuple[Any, ...], frame: FrameType) -> None:
         program("/bin/sh", frame, frame.f_lineno)
 
-    return {
+    handlers: dict[str, _Handler] = {
         "socket.getaddrinfo": look_up, "socket.gethostbyname": look_up,
         "socket.connect": address, "socket.bind": address, "socket.sendto": address, "socket.sendmsg": address,
         "os.fork": fork, "os.forkpty": fork, "os.system": shell,
         "os.exec": replace, "os.posix_spawn": replace, "subprocess.Popen": popen,
     }  # fmt: skip
+    return handlers, may
 
 
 def _net(host: object, port: object) -> str:

@@ -113,6 +113,8 @@ class Guest:
         while True:
             # What the guest made until now is not the program's: no search for its garbage goes through it.
             gc.freeze()
+            if self._program is not None:
+                self._program.prepare()  # while the host decides whether it may run
             frame = self._stream.read_frame()
             if frame is None:
                 return

@@ -18,7 +18,7 @@ import sys, time
 sys.path.insert(0, sys.argv[1])
 from gearbox_guest import hook
 if sys.argv[2] == "hook":
-    hook.watch(True, True)
+    hook.install(hook.make(), True, True)
 began = time.process_time()
 """
 _END = "\nprint(time.process_time() - began)"
