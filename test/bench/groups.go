@@ -7,6 +7,7 @@ func groups() []group {
 	return []group{
 		{"starts", "a process for each run", starts},
 		{"warm", "a warm interpreter", warm},
+		{"profile", "what a warm run is made of", profile},
 		{"mcp", "over MCP", overMCP},
 		{"data", "a data frame", tables},
 		{"load", "many at once", concurrency},
