@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // endings are the ways in which programs end, or do not.
@@ -129,9 +131,14 @@ func inTime(t *testing.T, a answer) {
 // finds the process again.
 func marker(n int) string { return fmt.Sprintf("%d.%06d", 3000+n, os.Getpid()) }
 
-// gone wants no process on the host that sleeps for that long.
+// gone wants no process on the host that sleeps for that long. The answer does not wait
+// until the kernel has taken them apart.
 func gone(mark string) func(*testing.T, answer) {
 	return func(t *testing.T, _ answer) {
+		deadline := time.Now().Add(10 * time.Second)
+		for len(sleepers(t, mark)) > 0 && time.Now().Before(deadline) {
+			runtime.Gosched()
+		}
 		for _, p := range sleepers(t, mark) {
 			t.Errorf("%s survived the run", p)
 		}

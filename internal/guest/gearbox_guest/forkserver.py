@@ -261,6 +261,7 @@ def _run_cell(
             lambda restrictions: seal.narrow(plan, restrictions),
             seal.workspace_in(place),
             site_path,
+            open_files=plan.open_files,
             no_fork=plan.no_fork,
             no_exec=plan.no_exec,
         )

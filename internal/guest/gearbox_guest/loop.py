@@ -48,16 +48,20 @@ def serve(
     workspace: str,
     site_path: list[str],
     *,
+    open_files: int = 0,
     no_fork: bool = False,
     no_exec: bool = False,
 ) -> NoReturn:
     """Speak with the host until it kills this process or closes the bridge.
 
     narrow puts the arm frame's limits, no_fork and no_exec in force and raises OSError when it cannot. no_fork and
-    no_exec tell of what is in force already.
+    no_exec tell of what is in force already. open_files, unless 0, is put in force once the bridge has moved out of the
+    program's way.
     """
     stream = bridge.Stream(read_fd, write_fd)
     stream.move_away()
+    if open_files:
+        narrow({"limits": {"open_files": open_files}})
     _settle(workspace, site_path)
     # A forked copy of the program must neither speak for it nor keep the bridge open.
     os.register_at_fork(after_in_child=stream.close)

@@ -59,6 +59,11 @@ HOST_PROC = 4
 _VERSION_FOR_NO_USERNS = 6
 
 
+# The bridge moves to a number near this before the limit of the template is put in force: programs
+# close and overwrite the small ones.
+_FIRST_OPEN_FILES = 1024
+
+
 class Plan:
     """What every child of one fork server is sealed to, decoded once."""
 
@@ -293,7 +298,7 @@ def set_limits(plan: Plan) -> None:
         (resource.RLIMIT_SIGPENDING, 1024),
         (resource.RLIMIT_MEMLOCK, 64 << 10),
         (resource.RLIMIT_FSIZE, plan.scratch),
-        (resource.RLIMIT_NOFILE, plan.open_files),
+        (resource.RLIMIT_NOFILE, max(plan.open_files, _FIRST_OPEN_FILES)),
         (resource.RLIMIT_NPROC, plan.processes),
         (resource.RLIMIT_AS, plan.memory),
         (resource.RLIMIT_CPU, plan.cpu_seconds),
