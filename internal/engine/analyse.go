@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis/shell"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
@@ -35,20 +36,45 @@ func (e *Engine) take(op *operation) (*seat, error) {
 	return &seat{child, release, context.AfterFunc(op.ctx, func() { child.Kill(sandbox.CauseCancelled) })}, nil
 }
 
+// settle makes the child one that no longer dies with the operation's context.
+func (s *seat) settle() {
+	if s != nil {
+		s.unwatch()
+	}
+}
+
 // leave ends the child, if nothing did, and gives its place back once nothing of it is
 // left. Only Close waits for that. No seat is left by leaving none.
-func (e *Engine) leave(s *seat) {
+func (e *Engine) leave(s *seat, pause time.Duration) {
 	if s == nil {
 		return
 	}
-	s.unwatch()
-	s.child.Kill(sandbox.CauseAbandoned)
+	s.settle()
+	end := func() { s.child.Kill(sandbox.CauseAbandoned) }
+	if pause > 0 {
+		e.c.Clock.AfterFunc(pause, end)
+	} else {
+		end()
+	}
 	e.work.Go(func() {
 		defer e.busy.running.Add(-1)
 		defer s.release()
 		// The backend bounds the wait, and has said what there is to say.
 		_, _ = s.child.Wait(context.Background())
 	})
+}
+
+// answering is about how long an answer takes from here to the client. Taking a child
+// apart keeps a processor busy for as long, and can wait for it.
+const answering = 2 * time.Millisecond
+
+// pause is how long a child that has stopped may stay when its answer is under way: not
+// at all when somebody waits for its place.
+func (e *Engine) pause() time.Duration {
+	if e.busy.waiting.Load() > 0 {
+		return 0
+	}
+	return answering
 }
 
 var errAnalysisTime = errors.New("the analysis did not finish in time")
@@ -59,40 +85,42 @@ const attempts = 2
 
 // analyse takes a child and has it report what the source would do. When it cannot
 // finish, the source is one that nobody can judge, and no child is left.
-func (e *Engine) analyse(op *operation) (*seat, bridge.FactsHead, error) {
+func (e *Engine) analyse(op *operation) (bridge.FactsHead, error) {
 	for attempt := 1; ; attempt++ {
 		s, err := e.take(op)
 		if err != nil {
-			return nil, bridge.FactsHead{}, err
+			return bridge.FactsHead{}, err
 		}
 		facts, err := e.ask(op, s.child, bridge.AnalyseHead{Language: string(op.request.Language)})
 		if err == nil {
 			if op.request.Language == execution.Bash {
 				facts = bashFacts(op.request) // the child has only taken the source
 			}
-			return s, facts, nil
+			op.seat = s
+			return facts, nil
 		}
-		e.leave(s)
+		e.leave(s, 0)
 		switch {
 		case errors.Is(err, errAnalysisTime):
-			return nil, unjudged("time", 1, 1), nil
+			return unjudged("time", 1, 1), nil
 		case attempt == attempts || !errors.Is(err, sandbox.ErrSourceDead):
-			return nil, bridge.FactsHead{}, err
+			return bridge.FactsHead{}, err
 		}
 	}
 }
 
 // unread takes a child for source that was decided about without an analysis.
-func (e *Engine) unread(op *operation) (*seat, error) {
+func (e *Engine) unread(op *operation) error {
 	s, err := e.take(op)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := e.ask(op, s.child, bridge.AnalyseHead{Language: string(op.request.Language), Skip: true}); err != nil {
-		e.leave(s)
-		return nil, err
+		e.leave(s, 0)
+		return err
 	}
-	return s, nil
+	op.seat = s
+	return nil
 }
 
 // ask hands the source to the child. Nothing of the request but the source has reached

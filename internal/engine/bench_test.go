@@ -203,7 +203,7 @@ func (wallClock) Now() time.Time { return time.Now() }
 
 func (wallClock) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 
-// handClock fires only what a test tells it to. Waits as short as a millisecond
+// handClock fires only what a test tells it to. Waits as short as two milliseconds
 // are real, so that a test can look at what is going on.
 type handClock struct {
 	mu     sync.Mutex
@@ -218,7 +218,7 @@ type handTimer struct {
 func (c *handClock) Now() time.Time { return time.Now() }
 
 func (c *handClock) AfterFunc(d time.Duration, f func()) func() bool {
-	if d <= time.Millisecond {
+	if d <= 2*time.Millisecond {
 		return time.AfterFunc(d, f).Stop
 	}
 	t := &handTimer{d, f}

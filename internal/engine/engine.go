@@ -109,7 +109,10 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 	}
 	go func() { //nolint:contextcheck // the operation has a context of its own
 		defer e.work.Done()
-		e.finish(op, e.execute(op))
+		result := e.execute(op)
+		op.seat.settle()
+		e.finish(op, result)
+		e.leave(op.seat, e.pause())
 	}()
 	return op.id, nil
 }

@@ -21,8 +21,8 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 		return nil, err
 	}
 	op := newOperation(ctx, "", r, frozen, place)
-	s, facts, err := e.analyse(op) //nolint:contextcheck // the operation has a context made of ctx
-	defer func() { e.leave(s) }()  //nolint:contextcheck // its end is waited for after the call
+	facts, err := e.analyse(op)            //nolint:contextcheck // the operation has a context made of ctx
+	defer func() { e.leave(op.seat, 0) }() //nolint:contextcheck // its end is waited for after the call
 	switch {
 	case err != nil:
 		return nil, err

@@ -40,6 +40,7 @@ type operation struct {
 	unparsed *bridge.Exception
 	subject  execution.Digest // of exactly what would run, once the facts are known
 	state    execution.State
+	seat     *seat // the child that it has; nil before and without one
 	usage    execution.Usage
 	lost     *execution.Result // set before done is closed when the end could not be recorded
 

@@ -47,11 +47,10 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		_, err := e.authorize(op, nil)
 		return op.refused(err)
 	}
-	seat, facts, err := e.analyse(op)
+	facts, err := e.analyse(op)
 	if err != nil {
 		return execution.Result{}, err
 	}
-	defer func() { e.leave(seat) }()
 	if facts = op.leaveToBash(facts); facts.Failure != nil {
 		return op.doesNotParse(facts.Failure), nil
 	}
@@ -65,18 +64,18 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		e.tellOfPrograms(op, err)
 		return op.refused(err)
 	}
-	if seat == nil {
-		if seat, err = e.unread(op); err != nil {
+	if op.seat == nil {
+		if err := e.unread(op); err != nil {
 			return execution.Result{}, err
 		}
 	}
-	if err := e.arm(op, seat.child); err != nil {
+	if err := e.arm(op, op.seat.child); err != nil {
 		return execution.Result{}, err
 	}
 	if err := e.start(op, permit); err != nil {
 		return execution.Result{}, err
 	}
-	return e.run(op, seat.child)
+	return e.run(op, op.seat.child)
 }
 
 // permissions are what the facts ask for.

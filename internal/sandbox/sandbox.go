@@ -61,11 +61,12 @@ type Child interface {
 	// Kill ends the whole process tree. It never blocks and may be repeated;
 	// the first cause stands. Streams and bridge end once the tree is dead.
 	Kill(Cause)
-	// Stop ends a child whose result was read, as Kill with [CauseFinished]
-	// does, and gives the account of it as it stands at that moment: it does
-	// not wait until the kernel has taken the tree apart. When it returns,
-	// stdout and stderr end after what was written before the result. A cause
-	// that came before stands, and so does the right to Wait.
+	// Stop ends a child whose result was read, with [CauseFinished], and gives
+	// the account of it as it stands at that moment. When it returns nothing of
+	// the program runs any longer, and stdout and stderr end after what was
+	// written before the result; but what it held is held until Kill, which is
+	// due as ever and better not in the way of an answer. A cause that came
+	// before stands.
 	Stop(context.Context) (Ended, error)
 	// Wait blocks until nothing of the child is left, then tells what the
 	// kernel saw. It may be called again and answers the same.

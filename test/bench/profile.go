@@ -69,6 +69,7 @@ func stages() []stage {
 			return err
 		}},
 		{"beside the answer: until nothing of it is left", func(ctx context.Context, r *staged) error {
+			r.child.Kill(sandbox.CauseAbandoned)
 			_, err := r.child.Wait(ctx)
 			r.release()
 			return err

@@ -101,6 +101,7 @@ func stop(t *testing.T, c *child) {
 	if _, err := c.Stop(bounded(t)); err != nil {
 		t.Error(err)
 	}
+	c.Kill(sandbox.CauseAbandoned)
 	if _, err := c.Wait(bounded(t)); err != nil {
 		t.Error(err)
 	}
@@ -173,6 +174,7 @@ func TestAChildWaitsToBeKilled(t *testing.T) {
 	if ended, err := first.Stop(bounded(t)); err != nil || ended.Cause != sandbox.CauseFinished {
 		t.Errorf("%+v, %v", ended, err)
 	}
+	first.Kill(sandbox.CauseAbandoned)
 	if ended, err := first.Wait(bounded(t)); err != nil || ended.Signal != int(syscall.SIGKILL) {
 		t.Errorf("%+v, %v", ended, err)
 	}

@@ -113,7 +113,11 @@ func TestNarrowingThatIsOnlyClaimedIsCaught(t *testing.T) {
 	}{
 		"no fork": {"kernel.install_filter(plan.no_fork_filter)", "None", sandbox.Arm{NoFork: true}},
 		"no exec": {"kernel.install_filter(plan.no_exec_filter)", "None", sandbox.Arm{NoExec: true}},
-		"limits":  {"lower_limit(what, int(limits[key]))", "None", sandbox.Arm{Limits: execution.Limits{OpenFiles: 32}}},
+		// Without the first limit on files there is no child to begin with.
+		"limits": {
+			"lower_limit(what, int(limits[key]))", `key == "open_files" and lower_limit(what, int(limits[key]))`,
+			sandbox.Arm{Limits: execution.Limits{Memory: 128 * execution.MiB}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openWith(t, backend(t, sabotaged(t, "seal.py", c.old, c.new)), sandbox.Shape{})

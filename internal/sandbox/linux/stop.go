@@ -16,18 +16,27 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
-// Stop implements [sandbox.Child]. The account is taken before the kill, which frees
-// what is counted; taking the tree apart costs the kernel more than running a short
-// program did. Without namespaces it is a keeper that kills, and has to be waited for.
+// Stop implements [sandbox.Child]. The account is taken before anything is killed, which
+// frees what is counted. Taking a tree apart costs the kernel more than running a short
+// program did, and a processor that the answer needs: a cell that has no other process
+// and no other thread is only stopped, which takes it from the scheduler at once and cannot
+// be undone from inside. Everything else is killed here. Without namespaces it is a keeper
+// that kills, and has to be waited for.
 func (c *child) Stop(ctx context.Context) (sandbox.Ended, error) {
 	if c.source.outside.bare {
 		c.Kill(sandbox.CauseFinished)
 		return c.Wait(ctx)
 	}
-	account, ok := c.account()
-	c.Kill(sandbox.CauseFinished)
-	if !ok {
+	account, alone, ok := c.account()
+	switch {
+	case !ok:
+		c.Kill(sandbox.CauseFinished)
 		return c.Wait(ctx)
+	case alone:
+		c.setCause(sandbox.CauseFinished)
+		c.cell.send(unix.SIGSTOP)
+	default:
+		c.Kill(sandbox.CauseFinished)
 	}
 	c.stdout.cut()
 	c.stderr.cut()
@@ -37,27 +46,30 @@ func (c *child) Stop(ctx context.Context) (sandbox.Ended, error) {
 
 // account is what is known of a child that has sent its result and waits. It is not ok
 // when the child has ended or was killed meanwhile: then there is a better one to come.
-func (c *child) account() (sandbox.Ended, bool) {
+// A child that is alone is one process of one thread, apart from the reaper.
+func (c *child) account() (e sandbox.Ended, alone, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case <-c.ended:
-		return sandbox.Ended{}, false
+		return e, false, false
 	default:
 	}
 	if c.cause != sandbox.CauseNone || c.watch == nil {
-		return sandbox.Ended{}, false
+		return e, false, false
 	}
-	e := sandbox.Ended{Cause: sandbox.CauseFinished}
-	var ok bool
-	if e.Usage, ok = usageOf(c.watch.cell); !ok {
-		return sandbox.Ended{}, false
+	e.Cause = sandbox.CauseFinished
+	var threads int
+	if e.Usage, threads, ok = usageOf(c.watch.cell); !ok {
+		return e, false, false
 	}
+	// Its children, and those that the reaper has adopted.
+	alone = threads == 1 && len(tree(c.watch.cell, c.watch.reaper)) == 1
 	e.Usage.Wall = time.Since(c.armedAt)
 	c.unwatch(&e)
 	c.readGroup(&e)
 	e.ScratchFull = c.scratch != nil && isFull(c.scratch)
-	return e, true
+	return e, alone, true
 }
 
 // unwatch takes what the watcher has seen, as often as it is asked. The mutex is held.
@@ -71,22 +83,22 @@ func (c *child) unwatch(e *sandbox.Ended) {
 }
 
 // usageOf is what the kernel has counted for a process and the descendants that it has
-// waited for. The process has not been reaped: its number is its own.
-func usageOf(pid int) (execution.Usage, bool) {
+// waited for, and how many threads it has. It has not been reaped: its number is its own.
+func usageOf(pid int) (usage execution.Usage, threads int, ok bool) {
 	// The clock of a process by its number: the complement above three bits, of which
 	// 2 is the clock of the scheduler (clock_getcpuclockid(3)).
 	var own unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|2), &own); err != nil {
-		return execution.Usage{}, false
+		return usage, 0, false
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return execution.Usage{}, false
+		return usage, 0, false
 	}
-	return execution.Usage{
-		CPU:        time.Duration(own.Nano()) + childrenTime(pid),
-		MemoryPeak: kilobytes(status, "VmHWM"),
-	}, true
+	threads, err = strconv.Atoi(field(status, "Threads"))
+	usage.CPU = time.Duration(own.Nano()) + childrenTime(pid)
+	usage.MemoryPeak = kilobytes(status, "VmHWM")
+	return usage, threads, err == nil
 }
 
 // childrenTime is the time of the children that a process has waited for, in hundredths

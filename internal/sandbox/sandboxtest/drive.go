@@ -56,6 +56,7 @@ func Drive(ctx context.Context, child sandbox.Child, p Program) (Outcome, error)
 	out.Result, out.ResultErr = Execute(child.Bridge(), p.Variables)
 	out.Ended, err = end(context.WithoutCancel(ctx), child, out.ResultErr)
 	streams()
+	child.Kill(sandbox.CauseAbandoned)
 	_, waitErr := child.Wait(context.WithoutCancel(ctx))
 	return out, errors.Join(err, waitErr)
 }
