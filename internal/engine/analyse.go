@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -133,7 +132,8 @@ func (e *Engine) ask(op *operation, child sandbox.Child, head bridge.AnalyseHead
 	if err == nil {
 		return facts, nil
 	}
-	if !errors.Is(err, io.EOF) {
+	// Otherwise the child has ended, or is about to: why, its end tells.
+	if errors.Is(err, bridge.ErrProtocol) {
 		child.Kill(sandbox.CauseProtocol)
 	}
 	ended, waitErr := child.Wait(context.WithoutCancel(op.ctx))

@@ -96,3 +96,41 @@ func forkServers(t *testing.T) []int {
 	}
 	return out
 }
+
+// TestACallRightAfterTheEndOfAnIdleForkServerIsNoFailureOfOurs: one of its parked children
+// may be handed out before anybody has noticed. A program that has not begun is given
+// another; one that has is told that it was interrupted.
+func TestACallRightAfterTheEndOfAnIdleForkServerIsNoFailureOfOurs(t *testing.T) {
+	s := open(t, sidecar.Options{})
+	for range 10 {
+		atRest(t, s)
+		for _, pid := range forkServers(t) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for call := range 3 {
+			r := run(t, s, execution.Request{Code: "print(1)"})
+			if r.Status != execution.StatusOK && (call > 0 || r.Status != execution.StatusInterrupted) {
+				t.Errorf("call %d: %s, %+v", call, r.Status, r.Error)
+			}
+		}
+	}
+}
+
+// TestAForkServerThatIsStoppedIsReplaced: it neither makes children nor collects the dead,
+// and the places of those are wanted by others.
+func TestAForkServerThatIsStoppedIsReplaced(t *testing.T) {
+	s := open(t, sidecar.Options{})
+	atRest(t, s)
+	for _, pid := range forkServers(t) {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 * s.Boxed().Most {
+		if r := run(t, s, execution.Request{Code: "print(1)"}); r.Status != execution.StatusOK {
+			t.Errorf("%s, %+v", r.Status, r.Error)
+		}
+	}
+}

@@ -29,6 +29,8 @@ const (
 	startTimeout = 20 * time.Second
 	// armTimeout bounds the answer to an arm frame.
 	armTimeout = 10 * time.Second
+	// collectTimeout bounds the time from a kill to the fork server's account of it.
+	collectTimeout = 10 * time.Second
 	// sealPrefix is how the guest begins the line about a step that failed.
 	sealPrefix = "gearbox seal: "
 	// maxReport bounds what is read of such a line.
@@ -60,6 +62,7 @@ type child struct {
 	handed  bool   // somebody besides Start has the child
 	armedAt time.Time
 	watch   *watch
+	overdue *time.Timer // runs from the kill to the end
 	group   *cgroup.Group
 	result  sandbox.Ended
 	err     error
@@ -120,9 +123,26 @@ func (c *child) setCause(cause sandbox.Cause) {
 
 // Kill ends the tree. The reaper's death takes its namespace along; a keeper is asked,
 // since its death would leave its group behind.
+//
+// It is the fork server that collects the dead. One that does not is stuck, or stopped by
+// somebody: it is ended, so that nobody waits in vain.
 func (c *child) Kill(cause sandbox.Cause) {
 	c.setCause(cause)
 	c.signal()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.ended:
+	default:
+		if c.overdue == nil {
+			c.overdue = time.AfterFunc(collectTimeout, c.giveUp)
+		}
+	}
+}
+
+func (c *child) giveUp() {
+	c.source.backend.config.Logger.Error("a fork server does not collect a dead child and is ended", "child", c.id)
+	c.source.server.stop()
 }
 
 func (c *child) signal() {
@@ -195,6 +215,9 @@ func (c *child) end(account func(*sandbox.Ended), err error) {
 		}
 	}
 	c.closeUnread()
+	if c.overdue != nil {
+		c.overdue.Stop()
+	}
 	close(c.ended)
 }
 

@@ -1,7 +1,7 @@
 # attack: use what was inherited: environment, descriptors, a directory opened outside
 # defence: a clean environment, close_range, no descriptor but stdio and the run's own channel
 allowed = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED",
-           "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "MPLBACKEND", "TZ", "LC_CTYPE", "MPLCONFIGDIR", "MALLOC_ARENA_MAX"}
+           "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "MPLBACKEND", "TZ", "LC_CTYPE", "MPLCONFIGDIR", "MALLOC_ARENA_MAX", "JE_ARROW_MALLOC_CONF"}
 check("no variable of the host", set(os.environ) <= allowed, sorted(set(os.environ) - allowed))
 import fcntl
 targets = {}
