@@ -214,3 +214,21 @@ func TestACallerWhoLeavesDoesNotStopTheOpening(t *testing.T) {
 		}
 	})
 }
+
+func TestTemplatesThatNobodyWillAskForAreGivenUp(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		out := f.take(one, execution.Local)
+		f.take(two, execution.Local).end()
+		f.pass(time.Minute)
+		f.GiveUp(func(t sandbox.Template) bool { return t == one })
+		f.pass(time.Second)
+		if got := f.Stats(); len(got.Templates) != 1 || got.Sources != 2 {
+			f.Errorf("with a child at work: %+v", got)
+		}
+		out.end()
+		f.pass(time.Second)
+		if got := f.Stats(); got.Sources != 1 || got.Parked != got.Templates[0].Parked {
+			f.Errorf("%+v", got)
+		}
+	})
+}

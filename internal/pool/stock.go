@@ -97,6 +97,19 @@ func (p *Pool) byUse() []*stock {
 	return slices.SortedFunc(maps.Values(p.stocks), func(a, b *stock) int { return a.used.Compare(b.used) })
 }
 
+// GiveUp lets go of what is kept for templates that nobody will ask for again: parked
+// children at once, a source when its last child is dead. What is in use stays until it
+// has not been used for a while.
+func (p *Pool) GiveUp(gone func(sandbox.Template) bool) {
+	p.mu.Lock()
+	defer p.unlock()
+	for t, s := range p.stocks {
+		if gone(t) && s.pins == 0 && s.opening == nil {
+			p.giveUp(s)
+		}
+	}
+}
+
 // giveUp ends what is parked of a stock, and its source with it. The mutex is held.
 func (p *Pool) giveUp(s *stock) {
 	delete(p.stocks, s.template)

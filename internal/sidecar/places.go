@@ -174,6 +174,9 @@ func (p *places) compile(ctx context.Context) {
 	p.mu.Lock()
 	p.moved = true
 	p.mu.Unlock()
+	if p.boxed != nil {
+		p.boxed.GiveUp(func(t sandbox.Template) bool { return t.Interpreter == p.python.Digest })
+	}
 }
 
 // isolates reports whether the server's own gear runs anything in a sandbox.

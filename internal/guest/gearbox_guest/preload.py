@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import resource
+import signal
 import sys
 import time
 import traceback
@@ -40,14 +41,32 @@ def load(modules: list[str], site_path: list[str], level: str) -> None:
     A module that cannot be imported raises PreloadError, and so does one that leaves a thread: a fork copies only the
     thread that forks, with every lock that another one holds.
     """
+    if not modules:
+        return
     before = list(sys.path)
     sys.path += [p for p in site_path if p not in before]
     try:
-        with _scratch(level) if modules else contextlib.nullcontext():
+        with _undisturbed(), _scratch(level):
             for name in modules:
                 _load(name, level)
     finally:
         sys.path[:] = before
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put signals and timers back as they were: the fork server waits for its children by them, and so do programs."""
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        yield
+    finally:
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextlib.contextmanager

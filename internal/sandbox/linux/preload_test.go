@@ -36,8 +36,10 @@ var preloads = map[string]string{
 	"joined":  "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
 	"writes": "import os, pathlib, tempfile\nhome = pathlib.Path(os.environ['HOME'], '.cache', 'it')\nhome.mkdir(parents=True)\n" +
 		"(home / 'kept').write_text('x')\nother = tempfile.mkdtemp()\n",
-	"greedy":     "import mmap\ntry: kept = mmap.mmap(-1, 1 << 30)\nexcept OSError: kept = None\n",
-	"large":      "import mmap\nkept = mmap.mmap(-1, 600 << 20)\n",
+	"greedy": "import mmap\ntry: kept = mmap.mmap(-1, 1 << 30)\nexcept OSError: kept = None\n",
+	"large":  "import mmap\nkept = mmap.mmap(-1, 600 << 20)\n",
+	"signals": "import signal\nfor s in (signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM): signal.signal(s, signal.SIG_IGN)\n" +
+		"signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n",
 	"descriptor": "import os\nnumber = os.open('/dev/null', os.O_RDONLY)\nos.set_inheritable(number, True)\n",
 }
 
@@ -172,6 +174,20 @@ found`
 	}
 	if !strings.Contains(log.String(), preloadPrefix+"descriptor: it leaves descriptor") {
 		t.Errorf("log %s", log)
+	}
+}
+
+// TestAPreloadedModuleCannotDisturbTheForkServer: it waits for its children by signals, and
+// programs begin with those of a fresh interpreter.
+func TestAPreloadedModuleCannotDisturbTheForkServer(t *testing.T) {
+	s := openTemplate(t, backend(t, guestWithPreloads(t)), preloading("signals"))
+	const code = "import signal\n" +
+		"[signal.getsignal(s) == signal.SIG_IGN for s in (signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM)] + " +
+		"[signal.getitimer(signal.ITIMER_REAL)[1] > 0, signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())]"
+	for range 5 {
+		if got := value[[]bool](t, s, code); slices.Contains(got, true) {
+			t.Errorf("ignored, timed, blocked: %v", got)
+		}
 	}
 }
 
