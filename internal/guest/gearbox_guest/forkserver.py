@@ -35,7 +35,7 @@ if __name__ == "__main__":
     # the fork server in __main__.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from gearbox_guest import holes, keeper, kernel, loop, preload, seal
+from gearbox_guest import holes, keeper, kernel, loop, nursery, preload, seal
 
 CONTROL = 3
 _DATAGRAM = 1 << 16
@@ -63,27 +63,28 @@ _WARM_AT_ONCE = 2
 
 
 class Child:
-    """A reaper and a cell, until both are dead."""
+    """A reaper, or a keeper, and a cell, until both are dead."""
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.reaper = 0
+        self.reaper: int | None = None  # its process descriptor
         self.cell = 0
         self.keeper: keeper.Keeper | None = None
         self.alive = 2
         self.account: dict[str, Any] = {}
 
     def destroy(self) -> None:
-        """End what was forked so far. The reaper ends only after the cell was waited for."""
+        """End what was made so far. The reaper ends only after the cell was waited for; nobody waits for it."""
         if self.keeper:
             os.kill(self.keeper.pid, signal.SIGTERM)
             os.waitpid(self.keeper.pid, 0)
             return
-        pids = [pid for pid in (self.cell, self.reaper) if pid]
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        for pid in pids:
-            os.waitpid(pid, 0)
+        if self.reaper is not None:
+            kernel.pidfd_kill(self.reaper)
+            os.close(self.reaper)
+        if self.cell:
+            os.kill(self.cell, signal.SIGKILL)
+            os.waitpid(self.cell, 0)
 
 
 class Server:
@@ -95,10 +96,9 @@ class Server:
         self._waiting: list[tuple[dict[str, Any], list[int]]] = []
         self._plan = seal.Plan(config)
         self._site_path: list[str] = list(config["site_path"])
-        self._alone = self._plan.level == seal.NO_USERNS
-        if self._alone:
+        self._reapers = None if self._plan.level == seal.NO_USERNS else nursery.Nursery()
+        if self._reapers is None:
             kernel.adopt_orphans()  # of a keeper that was killed
-        self._namespace = kernel.pidfd_open(os.getpid())
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._watched: dict[int, tuple[Child, int]] = {}
@@ -151,14 +151,10 @@ class Server:
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
         child = Child(request["id"])
         try:
-            if self._alone:
+            if self._reapers is None:
                 self._fork_alone(child, request, descriptors)
-                return
-            # A second unshare in a row is refused: first back to the own namespace.
-            kernel.setns(self._namespace, kernel.CLONE_NEWPID)
-            kernel.unshare(kernel.CLONE_NEWPID)
-            self._fork(child, descriptors, bool(request["warm"]))
-            self._watch(child)
+            else:
+                self._fork(child, self._reapers.take(), descriptors, bool(request["warm"]))
         except OSError:
             child.destroy()
             raise
@@ -181,55 +177,37 @@ class Server:
         self._poll.register(descriptor, select.POLLIN)
         self._send({"id": child.number, "event": "started"}, [descriptor, *others])
 
-    def _fork(self, child: Child, descriptors: list[int], warm: bool) -> None:
-        """Fork both and wait until the reaper is sealed, which it says by closing its end of a pipe."""
-        sealed, ready = os.pipe()
+    def _fork(self, child: Child, reaper: nursery.Reaper, descriptors: list[int], warm: bool) -> None:
+        """Fork the cell into the namespace of the reaper."""
+        child.reaper = reaper.process
         try:
-            child.reaper = os.fork()
-            if child.reaper == 0:
-                _run_reaper(self._plan, ready)
-            child.cell = os.fork()
-            if child.cell == 0:
-                _run_cell(self._plan, descriptors, self._site_path, warm)
-        except OSError:
-            os.close(sealed)
-            raise
+            kernel.setns(reaper.namespace, kernel.CLONE_NEWPID)
         finally:
-            os.close(ready)
-        # The reaper was busy with it on another core meanwhile.
-        os.read(sealed, 1)
-        os.close(sealed)
-
-    def _watch(self, child: Child) -> None:
-        reaper = kernel.pidfd_open(child.reaper)
-        try:
-            cell = kernel.pidfd_open(child.cell)
-        except OSError:
-            os.close(reaper)
-            raise
-        for descriptor, pid in ((reaper, child.reaper), (cell, child.cell)):
+            os.close(reaper.namespace)
+        child.cell = os.fork()
+        if child.cell == 0:
+            _run_cell(self._plan, descriptors, self._site_path, warm)
+        cell = kernel.pidfd_open(child.cell)
+        for descriptor, pid in ((reaper.process, 0), (cell, child.cell)):
             self._watched[descriptor] = (child, pid)
             self._poll.register(descriptor, select.POLLIN)
-        self._send({"id": child.number, "event": "started"}, [reaper, cell])
+        self._send({"id": child.number, "event": "started"}, [reaper.process, cell])
 
     def _reap(self, descriptor: int) -> None:
         child, pid = self._watched.pop(descriptor)
         self._poll.unregister(descriptor)
-        os.close(descriptor)
-        _, status, usage = os.wait4(pid, 0)
         if child.keeper:
+            os.close(descriptor)
+            os.waitpid(pid, 0)
             self._send({"id": child.number, "event": "ended", **child.keeper.account()})
             return
         child.alive -= 1
         if pid == child.cell:
-            child.account = {
-                "status": status,
-                "cpu": usage.ru_utime + usage.ru_stime,
-                "peak": usage.ru_maxrss * 1024,
-            }
-            if child.alive:
+            child.account = _collect(pid)
+            if child.alive and child.reaper is not None:
                 # The program is over: whatever it left behind goes with the namespace.
-                os.kill(child.reaper, signal.SIGKILL)
+                kernel.pidfd_kill(child.reaper)
+        os.close(descriptor)
         if not child.alive:
             self._send({"id": child.number, "event": "ended", **child.account})
 
@@ -240,11 +218,9 @@ class Server:
         self._control.sendmsg([json.dumps(message).encode()], ancillary)
 
 
-def _run_reaper(plan: seal.Plan, ready: int) -> NoReturn:
-    try:
-        seal.become_reaper(plan, ready)
-    finally:
-        os._exit(_EXIT_UNSEALED)
+def _collect(pid: int) -> dict[str, Any]:
+    _, status, usage = os.wait4(pid, 0)
+    return {"status": status, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
 
 
 def _run_cell(
@@ -312,7 +288,12 @@ def main() -> None:
     server = Server(control, config, chores)
     version = ".".join(str(n) for n in sys.version_info[:3])
     control.send(json.dumps({"event": "ready", "python": version}).encode())
-    server.serve()
+    try:
+        server.serve()
+    except nursery.EndedError as error:
+        # Said while the control socket is open: the host ends who closes it.
+        sys.stderr.write(f"{error}\n")
+        sys.stderr.flush()
 
 
 if __name__ == "__main__":

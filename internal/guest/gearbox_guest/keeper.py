@@ -109,7 +109,7 @@ def _seal(plan: seal.Plan, channel: int) -> None:
     kernel.hold_no_capabilities()
     kernel.no_new_privileges()
     kernel.hide_from_debuggers()
-    kernel.install_filter(plan.reaper_filter)
+    kernel.install_filter(plan.keeper_filter)
     os.write(0, _SEALED)
 
 

@@ -8,8 +8,10 @@ on x86-64 and arm64; the rest goes through the C library.
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import os
+import signal
 import struct
 from typing import Any
 
@@ -76,6 +78,7 @@ _c_mount = _function(
     "mount", ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p
 )
 _c_capset = _function("capset", ctypes.c_char_p, ctypes.c_char_p)
+_c_pidfd_send_signal = _system_call(424, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint)
 _c_pidfd_open = _system_call(434, ctypes.c_int, ctypes.c_uint)
 _c_close_range = _system_call(436, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint)
 _c_landlock_create_ruleset = _system_call(444, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint)
@@ -137,6 +140,12 @@ def unmount(target: str) -> None:
 def pidfd_open(pid: int) -> int:
     """os.pidfd_open is missing from interpreters that were built for old systems."""
     return _checked(_c_pidfd_open(pid, 0), "pidfd_open")
+
+
+def pidfd_kill(descriptor: int) -> None:
+    """Kill a process. One that is dead already stays so."""
+    if _c_pidfd_send_signal(descriptor, signal.SIGKILL, None, 0) < 0 and ctypes.get_errno() != errno.ESRCH:
+        _checked(-1, "pidfd_send_signal")
 
 
 def close_from(first: int) -> None:

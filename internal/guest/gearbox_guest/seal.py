@@ -16,12 +16,11 @@ import errno
 import os
 import random
 import resource
-import signal
 import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 from gearbox_guest import kernel
 
@@ -71,7 +70,7 @@ class Plan:
         self.level = str(config["level"])
         self.readable: list[str] = list(config.get("readable") or [])
         self.cell_filter = kernel.Program(base64.b64decode(config["cell_filter"]))
-        self.reaper_filter = kernel.Program(base64.b64decode(config["reaper_filter"]))
+        self.keeper_filter = kernel.Program(base64.b64decode(config["keeper_filter"]))
         self.no_fork_filter = kernel.Program(base64.b64decode(config["no_fork_filter"]))
         self.no_exec_filter = kernel.Program(base64.b64decode(config["no_exec_filter"]))
         self.scratch = int(config["scratch"])
@@ -354,25 +353,3 @@ def narrow(plan: Plan, restrictions: dict[str, Any]) -> None:
         kernel.install_filter(plan.no_fork_filter)
     if restrictions.get("no_exec"):
         kernel.install_filter(plan.no_exec_filter)
-
-
-def become_reaper(plan: Plan, ready: int) -> NoReturn:
-    """Be process 1 of a child's namespace: adopt orphans, and take everything along when killed.
-
-    An ignored SIGCHLD makes the kernel itself collect the dead, so that there is nothing
-    to do but wait. All other signals are blocked, since a handler inherited from the fork
-    server would let the child end this process. Closing ready, the last descriptor, tells
-    the fork server that this is done.
-    """
-    leave_session()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
-    os.dup2(ready, 0)
-    kernel.close_from(1)
-    kernel.drop_capabilities()
-    kernel.no_new_privileges()
-    kernel.hide_from_debuggers()
-    kernel.install_filter(plan.reaper_filter)
-    os.close(0)
-    while True:
-        signal.pause()

@@ -169,7 +169,8 @@ func discard(b *testing.B, c sandbox.Child) {
 }
 
 // meter tells what runs cost in processor time and page faults: this process, which is
-// the host, and a fork server with its dead children.
+// the host, and a fork server with its nursery and its dead cells. Reapers are left out,
+// whose accounts the kernel drops.
 type meter struct {
 	server        int
 	host, sandbox time.Duration
@@ -196,7 +197,18 @@ func (m *meter) read(b *testing.B) (host, inside time.Duration, faults int64) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &self); err != nil {
 		b.Fatal(err)
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.server))
+	for _, pid := range append(childrenOf(m.server), m.server) {
+		spent, faulted := spentBy(b, pid)
+		inside += spent
+		faults += faulted
+	}
+	return time.Duration(self.Utime.Nano() + self.Stime.Nano()), inside, faults
+}
+
+// spentBy is what a process and the dead that it has collected have used.
+func spentBy(b *testing.B, pid int) (spent time.Duration, faults int64) {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -210,6 +222,5 @@ func (m *meter) read(b *testing.B) (host, inside time.Duration, faults int64) {
 	for _, n := range numbers[utime : cstime+1] {
 		ticks += n
 	}
-	host = time.Duration(self.Utime.Nano() + self.Stime.Nano())
-	return host, time.Duration(ticks) * 10 * time.Millisecond, numbers[minflt] + numbers[cminflt]
+	return time.Duration(ticks) * 10 * time.Millisecond, numbers[minflt] + numbers[cminflt]
 }

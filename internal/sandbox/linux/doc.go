@@ -7,7 +7,8 @@
 //	host process
 //	└─ init            this binary again, in fresh namespaces: builds the root, then becomes
 //	   fork server     the trusted guest, process 1 of the outer pid namespace
-//	   ├─ reaper       process 1 of a child's pid namespace: adopts orphans, does nothing
+//	   ├─ nursery      left by init before the interpreter was there: makes reapers
+//	   │  └─ reaper    process 1 of a child's pid namespace: adopts orphans, does nothing
 //	   └─ cell         process 2 of it: sealed, then given the program
 //
 // A child is one reaper with one cell. When the reaper dies the kernel kills

@@ -122,14 +122,13 @@ func TestForcedIdentityIsTheSandboxsOwn(t *testing.T) {
 func TestForcedChildThatSkipsAStepIsCaught(t *testing.T) {
 	level, _ := forced(t)
 	table := map[string]struct{ file, old, new, found string }{
-		"seccomp":         {"seal.py", "kernel.install_filter(plan.cell_filter)", "None", `cell has Seccomp`},
-		"session":         {"seal.py", `("session", leave_session)`, `("session", lambda: None)`, `cell has NSpgid`},
-		"reaper's filter": {"seal.py", "kernel.install_filter(plan.reaper_filter)", "None", `reaper has Seccomp`},
-		"identity":        {"seal.py", `_write(f"{process}/uid_map", "1000 0 1", directory)`, `_write(f"{process}/uid_map", "1001 0 1", directory)`, `cell has uid_map`},
+		"seccomp":  {"seal.py", "kernel.install_filter(plan.cell_filter)", "None", `cell has Seccomp`},
+		"session":  {"seal.py", `("session", leave_session)`, `("session", lambda: None)`, `cell has NSpgid`},
+		"identity": {"seal.py", `_write(f"{process}/uid_map", "1000 0 1", directory)`, `_write(f"{process}/uid_map", "1001 0 1", directory)`, `cell has uid_map`},
 	}
 	if level == execution.LevelNoUserns {
 		delete(table, "identity")
-		table["reaper's filter"] = struct{ file, old, new, found string }{"keeper.py", "kernel.install_filter(plan.reaper_filter)", "None", `reaper has Seccomp`}
+		table["keeper's filter"] = struct{ file, old, new, found string }{"keeper.py", "kernel.install_filter(plan.keeper_filter)", "None", `reaper has Seccomp`}
 		table["landlock"] = struct{ file, old, new, found string }{"seal.py", "kernel.landlock_enforce(ruleset)", "None", `in spite of the restriction`}
 	}
 	for name, c := range table {

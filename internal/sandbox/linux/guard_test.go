@@ -231,26 +231,30 @@ func traced(t *testing.T, strace string, pid int, meanwhile func()) []string {
 }
 
 // TestAChildCostsTwoForks: the numbers that the fork server's namespace gives out tell how
-// many processes it made from one child to the next.
+// many processes were made from the first child to the last.
 func TestAChildCostsTwoForks(t *testing.T) {
 	s := open(t, sandbox.Shape{})
 	if s.level == "no-userns" {
 		t.Skip("skipped: at level no-userns the numbers are the machine's")
 	}
-	var last int
-	for i := range 4 {
+	const children = 8
+	var first, last int
+	for i := range children {
 		c := startWarm(t, s)
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.processes().mustCell(t)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		now := number(t, strings.Fields(field(status, "NSpid"))[1])
+		last = number(t, strings.Fields(field(status, "NSpid"))[1])
+		if i == 0 {
+			first = last
+		}
 		runIn(t, c, short)
 		stop(t, c)
-		if i > 0 && now-last > 2 {
-			t.Errorf("%d processes were made for one child", now-last)
-		}
-		last = now
+	}
+	// The reaper that takes the place of a spare one may be made before the cell or after it.
+	if made := last - first; made > 2*(children-1)+1 {
+		t.Errorf("%d processes were made for %d children", made, children-1)
 	}
 }
 

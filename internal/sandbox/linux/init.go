@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/seccomp"
 )
 
 const (
@@ -136,10 +137,10 @@ func (c initConfig) steps() []initStep {
 	if c.Level == execution.LevelNoUserns {
 		return []initStep{
 			{stepIdentity, func() error { return shedPrivileges(c) }},
-			{stepInterpreter, func() error { return become(c, -1) }},
+			{stepInterpreter, func() error { return become(c, -1, -1) }},
 		}
 	}
-	hostProc := -1
+	hostProc, reapers := -1, -1
 	proc := func() error { return mountProc(rootPoint) }
 	if c.Level == execution.LevelNoProc {
 		proc = func() (err error) {
@@ -153,7 +154,11 @@ func (c initConfig) steps() []initStep {
 		{stepProc, proc},
 		{stepPivot, func() error { return enterRoot(rootPoint) }},
 		{stepCapabilities, boundCapabilities},
-		{stepInterpreter, func() error { return become(c, hostProc) }},
+		{stepNursery, func() (err error) {
+			reapers, err = startNursery(hostProc)
+			return err
+		}},
+		{stepInterpreter, func() error { return become(c, hostProc, reapers) }},
 	}
 }
 
@@ -164,6 +169,7 @@ const (
 	stepProc         = "proc"
 	stepPivot        = "pivot"
 	stepCapabilities = "capabilities"
+	stepNursery      = "nursery"
 	stepInterpreter  = "interpreter"
 	stepIdentity     = "identity"
 	// Steps of the host itself, before init.
@@ -359,24 +365,41 @@ func boundCapabilities() error {
 	}
 }
 
+// startNursery forks the nursery and returns the socket to it.
+func startNursery(hostProc int) (channel int, err error) {
+	n, channel, err := newNursery(seccomp.Reaper(), hostProc)
+	if err != nil {
+		return -1, err
+	}
+	return channel, n.start()
+}
+
 // become replaces init by the fork server. The control socket moves onto the
-// config's number, a kept /proc behind it, and every other descriptor closes upon exec.
-func become(c initConfig, hostProc int) error {
-	last := controlFD
-	if err := unix.Dup3(initControlFD, controlFD, 0); err != nil {
-		return fmt.Errorf("move the control socket: %w", err)
-	}
-	if hostProc >= 0 {
-		if err := unix.Dup3(hostProc, hostProcFD, 0); err != nil {
-			return fmt.Errorf("move the host's /proc: %w", err)
-		}
-		last = hostProcFD
-	}
-	if err := unix.CloseRange(uint(last+1), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+// config's number, a kept /proc and the socket to the nursery behind it, and every other
+// descriptor closes upon exec.
+func become(c initConfig, hostProc, reapers int) error {
+	if err := unix.CloseRange(firstUnused, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close descriptors: %w", err)
+	}
+	for _, d := range []struct{ from, to int }{{initControlFD, controlFD}, {hostProc, hostProcFD}, {reapers, nurseryFD}} {
+		if d.from < 0 {
+			continue
+		}
+		if err := pass(d.from, d.to); err != nil {
+			return fmt.Errorf("move descriptor %d to %d: %w", d.from, d.to, err)
+		}
 	}
 	if err := syscall.Exec(c.Argv[0], c.Argv, c.Env); err != nil {
 		return fmt.Errorf("start %s: %w", c.Argv[0], err)
 	}
 	return nil
+}
+
+// pass makes a descriptor survive exec under another number.
+func pass(from, to int) error {
+	if from == to {
+		_, err := unix.FcntlInt(uintptr(from), unix.F_SETFD, 0)
+		return err
+	}
+	return unix.Dup3(from, to, 0)
 }

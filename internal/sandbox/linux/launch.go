@@ -63,7 +63,7 @@ type serverConfig struct {
 	// Readable are the paths that a child without a root of its own may read.
 	Readable     []string `json:"readable,omitempty"`
 	CellFilter   string   `json:"cell_filter"`
-	ReaperFilter string   `json:"reaper_filter"`
+	KeeperFilter string   `json:"keeper_filter"`
 	NoFork       string   `json:"no_fork_filter"`
 	NoExec       string   `json:"no_exec_filter"`
 	Scratch      int64    `json:"scratch"`
@@ -83,17 +83,17 @@ type serverConfig struct {
 func newServerConfig(level execution.Level, in sandbox.Interpreter, t sandbox.Template) serverConfig {
 	shape := t.Shape
 	encode := func(p seccomp.Program) string { return base64.StdEncoding.EncodeToString(p.Bytes()) }
-	cell, reaper := seccomp.Cell(), seccomp.Reaper()
+	cell := seccomp.Cell()
 	switch level {
 	case execution.LevelNoProc:
 		cell = seccomp.CellWithoutQuotas()
 	case execution.LevelNoUserns:
-		cell, reaper = seccomp.Bare(), seccomp.Keeper()
+		cell = seccomp.Bare()
 	default:
 	}
 	return serverConfig{
 		Level:      level,
-		CellFilter: encode(cell), ReaperFilter: encode(reaper),
+		CellFilter: encode(cell), KeeperFilter: encode(seccomp.Keeper()),
 		NoFork: encode(seccomp.NoFork()), NoExec: encode(seccomp.NoExec()),
 		Scratch: int64(shape.Scratch), ScratchFiles: shape.ScratchFiles,
 		Memory: int64(shape.Memory), OpenFiles: shape.OpenFiles, CPUSeconds: cpuSeconds(shape.Timeout),

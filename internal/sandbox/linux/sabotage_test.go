@@ -5,6 +5,7 @@ package linux
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -46,7 +47,6 @@ func replaced(t *testing.T, files fstest.MapFS, name, old, new string) fstest.Ma
 // TestChildThatSkipsAStepIsCaughtFromOutside: proof that nothing rests on the
 // guest's word.
 func TestChildThatSkipsAStepIsCaughtFromOutside(t *testing.T) {
-	const nothing = "(lambda *_: None)"
 	for name, c := range map[string]struct{ file, old, new, found string }{
 		"seccomp":         {"seal.py", "kernel.install_filter(plan.cell_filter)", "None", `cell has Seccomp`},
 		"capabilities":    {"seal.py", `("capabilities", kernel.drop_capabilities)`, `("capabilities", lambda: None)`, `has Cap`},
@@ -61,14 +61,12 @@ func TestChildThatSkipsAStepIsCaughtFromOutside(t *testing.T) {
     for name in os.listdir(quotas):
         if name.startswith("max_"):
             _write(name, str(_QUOTAS.get(name, 0)), quotas)`, "", `shares the user namespace`},
-		"pid namespace":   {"forkserver.py", "kernel.unshare(kernel.CLONE_NEWPID)", "None", `process numbers`},
-		"writable mount":  {"seal.py", `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND)`, `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND); kernel.mount("/tmp/shm", "/var/tmp", None, kernel.MS_BIND)`, `write to more than scratch`},
-		"session":         {"seal.py", `("session", leave_session)`, `("session", lambda: None)`, `cell has NSpgid`},
-		"set-user-id":     {"seal.py", "flags = kernel.MS_NOSUID | kernel.MS_NODEV", "flags = kernel.MS_NODEV", `mount /tmp with`},
-		"reaper's filter": {"seal.py", "kernel.install_filter(plan.reaper_filter)", "None", `reaper has Seccomp`},
-		"reaper's rights": {"seal.py", "    os.dup2(ready, 0)\n", "    os.dup2(ready, 0); kernel.drop_capabilities = " + nothing + "\n", `reaper has Cap`},
-		"wrong filter":    {"seal.py", "kernel.install_filter(plan.cell_filter)", "[kernel.install_filter(f) for f in (plan.cell_filter, plan.no_exec_filter)]", `Seccomp_filters "2"`},
-		"second thread":   {"seal.py", "def seal(plan: Plan, descriptors: list[int], place: str) -> None:", "def seal(plan: Plan, descriptors: list[int], place: str) -> None:\n    import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n    _seal(plan, descriptors, place)\ndef _seal(plan: Plan, descriptors: list[int], place: str) -> None:", `unshare`},
+		"pid namespace":  {"forkserver.py", "kernel.setns(reaper.namespace, kernel.CLONE_NEWPID)", "None", `process numbers`},
+		"writable mount": {"seal.py", `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND)`, `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND); kernel.mount("/tmp/shm", "/var/tmp", None, kernel.MS_BIND)`, `write to more than scratch`},
+		"session":        {"seal.py", `("session", leave_session)`, `("session", lambda: None)`, `cell has NSpgid`},
+		"set-user-id":    {"seal.py", "flags = kernel.MS_NOSUID | kernel.MS_NODEV", "flags = kernel.MS_NODEV", `mount /tmp with`},
+		"wrong filter":   {"seal.py", "kernel.install_filter(plan.cell_filter)", "[kernel.install_filter(f) for f in (plan.cell_filter, plan.no_exec_filter)]", `Seccomp_filters "2"`},
+		"second thread":  {"seal.py", "def seal(plan: Plan, descriptors: list[int], place: str) -> None:", "def seal(plan: Plan, descriptors: list[int], place: str) -> None:\n    import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n    _seal(plan, descriptors, place)\ndef _seal(plan: Plan, descriptors: list[int], place: str) -> None:", `unshare`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openWith(t, backend(t, sabotaged(t, c.file, c.old, c.new)), sandbox.Shape{})
@@ -85,6 +83,36 @@ func TestChildThatSkipsAStepIsCaughtFromOutside(t *testing.T) {
 				<-s.Done() // the fork server is not trusted any more
 			}
 		})
+	}
+}
+
+// TestWhatIsNoReaperIsCaughtFromOutside looks at processes that are none: reapers are made by
+// the host's own program, where there is nothing to sabotage.
+func TestWhatIsNoReaperIsCaughtFromOutside(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	c := start(t, s)
+	reaper, err := c.reaper.pid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.outside.checkReaper(reaper); err != nil {
+		t.Fatal(err)
+	}
+	stricter := s.outside
+	stricter.filters++
+	for name, c := range map[string]struct {
+		outside outside
+		pid     int
+		found   string
+	}{
+		"the fork server": {s.outside, s.server.process.Pid, "reaper has "},
+		"a cell":          {s.outside, c.processes().mustCell(t), "process numbers"},
+		"this process":    {s.outside, os.Getpid(), "reaper has "},
+		"a filter less":   {stricter, reaper, "Seccomp_filters"},
+	} {
+		if err := c.outside.checkReaper(c.pid); err == nil || !strings.Contains(err.Error(), c.found) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

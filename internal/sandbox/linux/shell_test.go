@@ -141,7 +141,7 @@ func TestDetachedProcessesDieWithTheShell(t *testing.T) {
 	if out.Stdout != "hi\n" || out.Ended.ExitCode != 0 || out.Ended.Cause != sandbox.CauseNone {
 		t.Errorf("ended %+v, stdout %q, stderr %q", out.Ended, out.Stdout, out.Stderr)
 	}
-	if left := childrenOf(s.server.process.Pid); len(left) != 0 {
+	if left := cellsOf(t, s); len(left) != 0 {
 		t.Errorf("processes %v are left", left)
 	}
 }
@@ -155,7 +155,7 @@ func TestForkBombOfAShellStaysWithin(t *testing.T) {
 	if out := drive(t, s, tpl); !strings.HasPrefix(out.Stdout, "before\n") {
 		t.Errorf("ended %+v, stdout %q", out.Ended, out.Stdout)
 	}
-	if left := childrenOf(s.server.process.Pid); len(left) != 0 {
+	if left := cellsOf(t, s); len(left) != 0 {
 		t.Errorf("processes %v are left", left)
 	}
 	if out := script(t, s, "echo fine"); out.Stdout != "fine\n" {

@@ -98,7 +98,7 @@ func TestCellWithoutQuotasLacksOnlyInotify(t *testing.T) {
 }
 
 func TestKeeperMayOnlyWaitAndKill(t *testing.T) {
-	allowed := set(reaperCalls, reaperCallsHere, keeperCalls)
+	allowed := set(keeperCalls, keeperCallsHere)
 	p := Keeper()
 	for n := uint32(0); n <= newest+8; n++ {
 		if got := run(t, p, call{number: n}); (got == allow) != allowed[n] {

@@ -69,12 +69,9 @@ var allowedEverywhere = []uint32{
 	unix.SYS_SECCOMP,
 }
 
-// reaperCalls are what a process that only waits may still ask for.
-var reaperCalls = []uint32{
-	// Waiting, and dying. Closing a descriptor says that sealing is done.
-	unix.SYS_CLOSE, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_PPOLL, unix.SYS_FUTEX, unix.SYS_RESTART_SYSCALL,
-	unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPROCMASK, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
-}
+// reaperCalls are all that process 1 of a child still asks for: it says that it is sealed by
+// closing its last descriptors, and waits for a signal that does not come.
+var reaperCalls = []uint32{unix.SYS_CLOSE, unix.SYS_PPOLL, unix.SYS_RESTART_SYSCALL}
 
 // inotifyCalls watch paths, whoever may read them, and count against the user.
 var inotifyCalls = []uint32{unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH, unix.SYS_INOTIFY_RM_WATCH}

@@ -19,7 +19,7 @@ var allowedHere = []uint32{
 	unix.SYS_ARCH_PRCTL,
 }
 
-var reaperCallsHere = []uint32{unix.SYS_PAUSE}
+var keeperCallsHere = []uint32{unix.SYS_PAUSE}
 
 // forkCallsHere make processes and have no flags.
 var forkCallsHere = []uint32{unix.SYS_FORK, unix.SYS_VFORK}

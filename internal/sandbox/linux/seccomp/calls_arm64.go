@@ -9,7 +9,7 @@ const auditArch = unix.AUDIT_ARCH_AARCH64
 // arm64 has none of the older forms.
 var (
 	allowedHere     []uint32
-	reaperCallsHere []uint32
+	keeperCallsHere []uint32
 	forkCallsHere   []uint32
 	conditionsHere  []condition
 
