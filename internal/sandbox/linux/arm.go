@@ -38,11 +38,8 @@ func (c *child) narrow(ctx context.Context, head bridge.ArmHead, files []executi
 	if err := c.sendArm(ctx, head, files); err != nil {
 		return fmt.Errorf("arm child: %w", err)
 	}
-	err := c.source.outside.check(c.processes(), filters(c.source.shape)+trueOf(head.NoFork, head.NoExec))
-	if err == nil {
-		err = c.processes().unlessGone(checkLimits(c.cell, head.Limits))
-	}
-	if err != nil {
+	all := filters(c.source.shape) + trueOf(head.NoFork, head.NoExec)
+	if err := c.source.outside.check(c.processes(), requirement{filters: all, limits: head.Limits}, &reader{}); err != nil {
 		c.source.distrust(c, err)
 		return fmt.Errorf("child is not narrowed: %w", err)
 	}

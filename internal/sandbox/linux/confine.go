@@ -36,29 +36,6 @@ func (s *source) newGroup() (g *cgroup.Group, doors []*os.File, err error) {
 	return g, doors, nil
 }
 
-// checkGroup: the cell, and with it all that it will start, is in its group. The reaper
-// is not, since it runs nothing of the program.
-func (c *child) checkGroup() error {
-	if !c.confined() {
-		return nil
-	}
-	cell, err := c.cell.open()
-	if err != nil {
-		return err
-	}
-	defer cell.close()
-	text, err := cell.read("cgroup", nil)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.group != nil && !c.group.Holds(string(text)) {
-		return fmt.Errorf("cell is in other control groups than its own: %q", text)
-	}
-	return nil
-}
-
 // processesCeiling is what the kernel's own limit per user namespace is set to where
 // a control group counts: high enough that the group is what refuses.
 func processesCeiling(s sandbox.Shape, groups *cgroup.Place) int {

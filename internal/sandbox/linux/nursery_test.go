@@ -49,9 +49,11 @@ func TestTheNurseryHoldsOneCapabilityAndNoOthersDescriptor(t *testing.T) {
 	start(t, s)
 	pid := nurseryOf(t, s)
 	one := fmt.Sprintf("%016x", 1<<unix.CAP_SYS_ADMIN)
-	want := s.outside.wantPowerless()
-	want["CapPrm"], want["CapEff"] = one, one
-	if err := compareStatus("nursery", statusText(t, pid), want); err != nil {
+	want := s.outside.wantIdentity().with("NoNewPrivs", "1").with("CapPrm", one).with("CapEff", one)
+	for _, set := range []string{"CapInh", "CapBnd", "CapAmb"} {
+		want = want.with(set, noCapabilities)
+	}
+	if err := want.compare("nursery", statusText(t, pid)); err != nil {
 		t.Error(err)
 	}
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))

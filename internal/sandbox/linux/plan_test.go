@@ -88,7 +88,7 @@ func TestLimitsAreReadAsTheKernelPrintsThem(t *testing.T) {
 		"hard unlimited": {"Max processes", 64, false},
 		"missing":        {"Max cpu time", 1, false},
 	} {
-		if err := checkLimit(text, c.limit, c.most); (err == nil) != c.ok {
+		if err := checkLimit([]byte(text), c.limit, c.most); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

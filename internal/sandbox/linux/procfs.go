@@ -6,9 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
+	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,8 +16,9 @@ import (
 
 // pidfd refers to one process for good, unlike its number.
 type pidfd struct {
-	mu sync.Mutex
-	fd int // -1 once closed
+	mu     sync.Mutex
+	fd     int // -1 once closed
+	number int // in this process's own pid namespace, once it was asked for
 }
 
 func newPidfd(fd int) *pidfd { return &pidfd{fd: fd} }
@@ -44,47 +44,45 @@ func (p *pidfd) close() {
 }
 
 // pid is the number in this process's own pid namespace, or an error that wraps
-// [errGone] when the process was reaped.
+// [errGone] when the process was reaped, from when on the number may be another's.
 func (p *pidfd) pid() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fd < 0 {
 		return 0, errGone
 	}
-	info, err := selfProc().read("fdinfo/"+strconv.Itoa(p.fd), make([]byte, 0, fdinfoSize))
-	if err != nil {
-		return 0, err
+	if p.number == 0 {
+		var r reader
+		info, err := r.read(unix.AT_FDCWD, "/proc/self/fdinfo/"+strconv.Itoa(p.fd))
+		if err != nil {
+			return 0, err
+		}
+		n, err := strconv.Atoi(field(info, "Pid"))
+		if err != nil || n <= 0 {
+			return 0, errGone
+		}
+		p.number = n
 	}
-	pid, err := strconv.Atoi(field(info, "Pid"))
-	if err != nil || pid <= 0 {
+	if err := unix.PidfdSendSignal(p.fd, 0, nil, 0); errors.Is(err, unix.ESRCH) {
 		return 0, errGone
 	}
-	return pid, nil
+	return p.number, nil
 }
 
-// selfProc is this process's own directory, kept open.
-var selfProc = sync.OnceValue(func() procDir {
-	d, _ := openProc("self") // what cannot be opened cannot be read, and then says so
-	return d
-})
-
-// fdinfoSize is more than the kernel says of a process descriptor.
-const fdinfoSize = 512
-
 // open is the directory of the process, or an error that wraps [errGone].
-func (p *pidfd) open() (procDir, error) {
+func (p *pidfd) open(r *reader) (procDir, error) {
 	pid, err := p.pid()
 	if err != nil {
-		return procDir{-1}, err
+		return procDir{}, err
 	}
-	d, err := openProc(strconv.Itoa(pid))
+	d, err := openProc(pid, r)
 	if err != nil {
-		return d, errors.Join(errGone, err)
+		return procDir{}, errors.Join(errGone, err)
 	}
 	// The number may have passed on to another process between the two.
-	if now, err := p.pid(); err != nil || now != pid {
+	if _, err := p.pid(); err != nil {
 		d.close()
-		return procDir{-1}, errGone
+		return procDir{}, err
 	}
 	return d, nil
 }
@@ -119,121 +117,119 @@ func waitReadable(fd int, within time.Duration) bool {
 	}
 }
 
-// field returns the value of a line "name: value", without surrounding space.
-func field(text []byte, name string) string {
-	for line := range bytes.Lines(text) {
-		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
-			return string(bytes.TrimSpace(rest))
-		}
+// reader reads files of /proc with one buffer: what it has returned holds until the next.
+type reader struct{ buf []byte }
+
+// read returns all of a file.
+func (r *reader) read(dir int, name string) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	return ""
+	defer unix.Close(fd)
+	if r.buf == nil {
+		r.buf = make([]byte, 8<<10) // a list of mounts is some four thousand bytes
+	}
+	for got := 0; ; {
+		if got == len(r.buf) {
+			r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		}
+		n, err := unix.Read(fd, r.buf[got:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, &os.PathError{Op: "read", Path: name, Err: err}
+		case n == 0:
+			return r.buf[:got], nil
+		}
+		got += n
+	}
 }
 
-// namespaceNames are the files of /proc/PID/ns that matter.
-var namespaceNames = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
+// procDir is the directory of one process. Once the process is gone it finds nothing,
+// whoever has the number then.
+type procDir struct {
+	fd int
+	*reader
+}
 
-// procDir is the directory of one process in /proc. Unlike its name it never comes to
-// mean another process: once the process is gone, nothing in it can be read.
-type procDir struct{ fd int }
-
-// openProc opens the directory of a process by number, or that of "self".
-func openProc(process string) (procDir, error) {
-	fd, err := unix.Open("/proc/"+process, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+func openProc(pid int, r *reader) (procDir, error) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return procDir{-1}, fmt.Errorf("open /proc/%s: %w", process, err)
+		return procDir{}, fmt.Errorf("open /proc/%d: %w", pid, err)
 	}
-	return procDir{fd}, nil
+	return procDir{fd, r}, nil
 }
 
 func (d procDir) close() { _ = unix.Close(d.fd) }
 
-// read reads a whole file of the directory into buf, which it makes larger if need be.
-// It is os.ReadFile without the poller, which costs more than the reading here.
-func (d procDir) read(name string, buf []byte) ([]byte, error) {
-	fd, err := again(func() (int, error) { return unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
-	if err != nil {
-		return nil, fmt.Errorf("open %s of a process: %w", name, err)
-	}
-	defer unix.Close(fd)
-	if buf = buf[:0]; cap(buf) == 0 {
-		buf = make([]byte, 0, procFileSize)
-	}
-	for {
-		n, err := again(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
-		if err != nil {
-			return nil, fmt.Errorf("read %s of a process: %w", name, err)
+func (d procDir) file(name string) ([]byte, error) { return d.read(d.fd, name) }
+
+// namespaceNames are the files of /proc/PID/ns that matter.
+var namespaceNames = [...]string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
+
+// namespaceIDs tell in which namespaces a process is, in the order of the names. A
+// namespace is what its file is (namespaces(7)).
+type namespaceIDs [len(namespaceNames)]struct{ device, inode uint64 }
+
+func (d procDir) namespaces() (ids namespaceIDs, err error) {
+	var st unix.Stat_t
+	for i, name := range namespaceNames {
+		if err := unix.Fstatat(d.fd, "ns/"+name, &st, 0); err != nil {
+			return ids, fmt.Errorf("look at the %s namespace: %w", name, err)
 		}
-		if n <= 0 {
-			return buf, nil
-		}
-		if buf = buf[:len(buf)+n]; len(buf) == cap(buf) {
-			buf = slices.Grow(buf, cap(buf))
-		}
+		ids[i].device, ids[i].inode = st.Dev, st.Ino
 	}
+	return ids, nil
 }
 
-// procFileSize is more than most of the files hold.
-const procFileSize = 4 << 10
+// field returns the value of a line "name: value", without surrounding space.
+func field(text []byte, name string) string { return string(fieldOf(text, name)) }
 
-func again(do func() (int, error)) (int, error) {
-	for {
-		n, err := do()
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
+// fieldOf is field without a copy.
+func fieldOf(text []byte, name string) []byte {
+	for len(text) > 0 {
+		line := text
+		if end := bytes.IndexByte(text, '\n'); end >= 0 {
+			line, text = text[:end], text[end+1:]
+		} else {
+			text = nil
+		}
+		if len(line) > len(name) && line[len(name)] == ':' && string(line[:len(name)]) == name {
+			return bytes.TrimSpace(line[len(name)+1:])
 		}
 	}
-}
-
-// namespaces reads which namespaces the process is in.
-func (d procDir) namespaces() (map[string]string, error) {
-	out := make(map[string]string, len(namespaceNames))
-	var buf [64]byte
-	for _, name := range namespaceNames {
-		n, err := again(func() (int, error) { return unix.Readlinkat(d.fd, "ns/"+name, buf[:]) })
-		if err != nil {
-			return nil, fmt.Errorf("read the %s namespace of a process: %w", name, err)
-		}
-		out[name] = string(buf[:n])
-	}
-	return out, nil
+	return nil
 }
 
 // mountLine is what matters of a line of mountinfo (proc_pid_mountinfo(5)).
-type mountLine struct{ point, options string }
+type mountLine struct{ point, options []byte }
 
 func (m mountLine) has(option string) bool {
-	for o := range strings.SplitSeq(m.options, ",") {
-		if o == option {
+	for o := range bytes.SplitSeq(m.options, []byte(",")) {
+		if string(o) == option {
 			return true
 		}
 	}
 	return false
 }
 
-// mounts reads what is mounted where for the process.
-func (d procDir) mounts(buf []byte) ([]mountLine, error) {
-	text, err := d.read("mountinfo", buf)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]mountLine, 0, 64)
-	for line := range strings.Lines(string(text)) {
-		const point, options = 4, 5
-		var m mountLine
-		i := 0
-		for f := range strings.FieldsSeq(line) {
-			switch i {
-			case point:
-				m.point = f
-			case options:
-				m.options = f
-			}
-			i++
+// parseMount finds the fifth and sixth field.
+func parseMount(line []byte) (mountLine, error) {
+	var m mountLine
+	rest := line
+	for i := range 6 {
+		f, after, ok := bytes.Cut(rest, []byte(" "))
+		switch {
+		case !ok:
+			return m, fmt.Errorf("strange line in mountinfo: %q", line)
+		case i == 4:
+			m.point = f
+		case i == 5:
+			m.options = f
 		}
-		if i <= options {
-			return nil, fmt.Errorf("strange line in mountinfo: %q", line)
-		}
-		out = append(out, m)
+		rest = after
 	}
-	return out, nil
+	return m, nil
 }

@@ -95,7 +95,15 @@ func TestWhatIsNoReaperIsCaughtFromOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.outside.checkReaper(reaper); err != nil {
+	look := func(o outside, pid int) error {
+		d, err := openProc(pid, &reader{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		return o.checkReaper(d)
+	}
+	if err := look(s.outside, reaper); err != nil {
 		t.Fatal(err)
 	}
 	stricter := s.outside
@@ -110,7 +118,7 @@ func TestWhatIsNoReaperIsCaughtFromOutside(t *testing.T) {
 		"this process":    {s.outside, os.Getpid(), "reaper has "},
 		"a filter less":   {stricter, reaper, "Seccomp_filters"},
 	} {
-		if err := c.outside.checkReaper(c.pid); err == nil || !strings.Contains(err.Error(), c.found) {
+		if err := look(c.outside, c.pid); err == nil || !strings.Contains(err.Error(), c.found) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

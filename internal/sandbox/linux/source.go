@@ -77,6 +77,13 @@ func (s *source) Close() error {
 	return nil
 }
 
+// order is what the fork server is told to make.
+type order struct {
+	ID    int    `json:"id"`
+	Warm  bool   `json:"warm"`
+	Place string `json:"place"`
+}
+
 // message is what the fork server says about a child.
 type message struct {
 	ID     int     `json:"id"`
@@ -226,7 +233,7 @@ func (s *source) request(warm bool) (*child, error) {
 		}
 		return nil, err
 	}
-	data, err := json.Marshal(map[string]any{"id": c.id, "warm": warm, "place": c.place})
+	data, err := json.Marshal(order{ID: c.id, Warm: warm, Place: c.place})
 	if err == nil {
 		// Not under the mutex: listen needs it to make room in the other direction.
 		_, _, err = s.server.control.WriteMsgUnix(data, unix.UnixRights(descriptors(append(theirs.files(), doors...))...), nil)
@@ -289,13 +296,14 @@ func (s *source) settle(ctx context.Context, c *child) error {
 // inspect looks from outside whether the child and its fork server are what they have
 // to be.
 func (s *source) inspect(c *child) error {
-	if err := s.outside.check(c.processes(), filters(s.shape)); err != nil {
+	c.mu.Lock()
+	group := c.group
+	c.mu.Unlock()
+	var shared reader
+	if err := s.outside.check(c.processes(), requirement{filters(s.shape), s.sealed, group}, &shared); err != nil {
 		return err
 	}
-	if err := c.processes().unlessGone(errors.Join(checkLimits(c.cell, s.sealed), c.checkGroup())); err != nil {
-		return err
-	}
-	return s.outside.checkServer(s.server.process.Pid)
+	return s.outside.checkServer(s.server.process.Pid, &shared)
 }
 
 // distrust ends the fork server of a child that is not as it has to be: its other
