@@ -67,9 +67,7 @@ func BenchmarkRunOnDemand(b *testing.B) {
 			if _, err := c.Stop(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := c.Wait(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			discard(b, c)
 		}
 		m.report(b)
 	})
