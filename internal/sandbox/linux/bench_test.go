@@ -122,14 +122,19 @@ func groups(b *testing.B) *cgroup.Place {
 	return p
 }
 
-// inAndOutOfGroups runs a benchmark on a source with control groups and on one without.
+// inAndOutOfGroups runs a benchmark on a source with control groups and on one without. A
+// child that is to be warm is made only when the fork server has loaded everything.
 func inAndOutOfGroups(b *testing.B, run func(*testing.B, *source)) {
-	shape := sandbox.Shape{NoFork: true, NoExec: true}
-	b.Run("groups=no", func(b *testing.B) { run(b, openWith(b, backend(b, nil), shape)) })
+	on := func(b *testing.B, be *Backend) {
+		s := openWith(b, be, sandbox.Shape{NoFork: true, NoExec: true})
+		discard(b, mustStart(b, s, true))
+		run(b, s)
+	}
+	b.Run("groups=no", func(b *testing.B) { on(b, backend(b, nil)) })
 	b.Run("groups=yes", func(b *testing.B) {
 		be := backend(b, nil)
 		be.config.Groups = groups(b)
-		run(b, openWith(b, be, shape))
+		on(b, be)
 	})
 }
 

@@ -94,14 +94,14 @@ func TestReapersWaitForChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	var spare []int
-	for len(spare) < spareReapers {
+	for ctx := bounded(t); len(spare) < spareReapers; {
 		spare = nil
 		for _, pid := range childrenOf(nurseryOf(t, s)) {
 			if pid != reaper {
 				spare = append(spare, pid)
 			}
 		}
-		if t.Context().Err() != nil {
+		if ctx.Err() != nil {
 			t.Fatalf("reapers %v", spare)
 		}
 	}
