@@ -79,8 +79,15 @@ class Plan:
         self.processes = int(config["processes"])
         self.open_files = int(config["open_files"])
         self.cpu_seconds = int(config["cpu_seconds"])
+        self.quotas = _quotas() if self.level not in (NO_PROC, NO_USERNS) else []
         self.no_fork = config["seal_no_fork"] is True
         self.no_exec = config["seal_no_exec"] is True
+
+
+def _quotas() -> list[tuple[str, str]]:
+    """List what this kernel counts by user namespace, and how much of it a child may have."""
+    names = [name for name in os.listdir("/proc/sys/user") if name.startswith("max_")]
+    return [(name, str(_QUOTAS.get(name, 0))) for name in names]
 
 
 class StepError(Exception):
@@ -211,9 +218,8 @@ def enter_user_namespace(plan: Plan) -> None:
     )
     kernel.unshare(kernel.CLONE_NEWUSER)
     _map_user(None, "/proc/self")
-    for name in os.listdir(quotas):
-        if name.startswith("max_"):
-            _write(name, str(_QUOTAS.get(name, 0)), quotas)
+    for name, most in plan.quotas:
+        _write(name, most, quotas)
     os.close(quotas)
 
 

@@ -166,10 +166,14 @@ func (n *nursery) serve() {
 	for range spareReapers {
 		n.make(own)
 	}
-	for n.do("own namespace", unix.SYS_READ, nurseryChannel, uintptr(unsafe.Pointer(&n.byte)), 1, 0) > 0 {
+	for {
+		// A fork server that ends with reapers unread hangs up with an error.
+		got, _, errno := unix.RawSyscall(unix.SYS_READ, nurseryChannel, uintptr(unsafe.Pointer(&n.byte)), 1)
+		if errno != 0 || got == 0 {
+			n.exit(0)
+		}
 		n.make(own)
 	}
-	n.exit(0)
 }
 
 // make makes one reaper, waits until it is sealed, and hands it over.

@@ -58,9 +58,8 @@ func TestChildThatSkipsAStepIsCaughtFromOutside(t *testing.T) {
 		"cgroup":          {"seal.py", "| kernel.CLONE_NEWCGROUP", "", `shares the cgroup namespace`},
 		"user namespace": {"seal.py", `    kernel.unshare(kernel.CLONE_NEWUSER)
     _map_user(None, "/proc/self")
-    for name in os.listdir(quotas):
-        if name.startswith("max_"):
-            _write(name, str(_QUOTAS.get(name, 0)), quotas)`, "", `shares the user namespace`},
+    for name, most in plan.quotas:
+        _write(name, most, quotas)`, "", `shares the user namespace`},
 		"pid namespace":  {"forkserver.py", "kernel.setns(reaper.namespace, kernel.CLONE_NEWPID)", "None", `process numbers`},
 		"writable mount": {"seal.py", `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND)`, `kernel.mount("/tmp/shm", "/dev/shm", None, kernel.MS_BIND); kernel.mount("/tmp/shm", "/var/tmp", None, kernel.MS_BIND)`, `write to more than scratch`},
 		"session":        {"seal.py", `("session", leave_session)`, `("session", lambda: None)`, `cell has NSpgid`},
