@@ -16,6 +16,7 @@ import gc
 import io
 import mmap
 import multiprocessing.context
+import os
 import sys
 import threading
 import warnings
@@ -32,6 +33,8 @@ __builtins__ = own.BUILTINS  # type: ignore[assignment]
 _VALUE = "__gearbox_value__"
 _RESERVE = 4 << 20
 _reserve: list[mmap.mmap] = []
+_prepared: list[io.TextIOWrapper] = []
+_replaced: list[object] = []
 _LEAST_DEPTH = 1000  # of calls, which the guest's own code may need; as an interpreter starts with
 _INTERRUPTED = 130  # what a shell says of a program that SIGINT ended
 _NOT_AWAITED = (
@@ -141,9 +144,44 @@ def open_streams() -> None:
     traces and profiles.
     Text that UTF-8 cannot carry is escaped: printing never fails.
     """
-    sys.stdin = sys.__stdin__ = stream(0, "r", "surrogateescape")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = stream(1, "w", "backslashreplace")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = stream(2, "w", "backslashreplace")  # type: ignore[misc]
+    stdin, stdout, stderr = _prepared or _standard_streams()
+    sys.stdin = sys.__stdin__ = stdin  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = stdout  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = stderr  # type: ignore[misc]
+
+
+def prepare_streams() -> None:
+    """Make the streams that children of this process open, in which they find pipes as well.
+
+    What a stream learns of its descriptor when it is made, it learns of a pipe. Those that are replaced stay: children
+    would have to close them.
+    """
+    _replaced.extend((sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__))
+    kept = [os.dup(fd) for fd in (0, 1, 2)]
+    reading, writing = os.pipe()
+    try:
+        for fd, end in enumerate((reading, writing, writing)):
+            os.dup2(end, fd)
+        _prepared[:] = _standard_streams()
+    finally:
+        for fd, original in enumerate(kept):
+            os.dup2(original, fd)
+        for fd in (*kept, reading, writing):
+            os.close(fd)
+
+
+def leave_prepared_streams() -> None:
+    """Have this process make its streams anew. They cost time now, and their first use no page that has to be copied."""
+    _replaced.extend(_prepared)
+    _prepared.clear()
+
+
+def _standard_streams() -> list[io.TextIOWrapper]:
+    return [
+        stream(0, "r", "surrogateescape"),
+        stream(1, "w", "backslashreplace"),
+        stream(2, "w", "backslashreplace"),
+    ]
 
 
 def add_site_builtins() -> None:

@@ -35,7 +35,7 @@ if __name__ == "__main__":
     # the fork server in __main__.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from gearbox_guest import holes, keeper, kernel, loop, nursery, preload, seal
+from gearbox_guest import cell, holes, keeper, kernel, loop, nursery, preload, seal
 
 CONTROL = 3
 _DATAGRAM = 1 << 16
@@ -231,6 +231,7 @@ def _run_cell(
         seal.seal(plan, descriptors, place)
         if warm:
             loop.warm(1)
+            cell.leave_prepared_streams()
         loop.serve(
             seal.BRIDGE,
             seal.BRIDGE,
@@ -261,6 +262,7 @@ def _chores(control: socket.socket, config: dict[str, Any]) -> Iterator[None]:
         for _ in range(0, _WARM_ROUNDS, _WARM_AT_ONCE):
             loop.warm(_WARM_AT_ONCE)
             yield
+    cell.prepare_streams()
     # The first use of OpenSSL costs far more than the next: children begin anew with the second.
     seal.reseed()
     gc.collect()

@@ -273,3 +273,34 @@ func testGroupSignals(t *testing.T, s sandbox.Source) {
 		t.Errorf("neighbour: %+v, %v", out, err)
 	}
 }
+
+// TestStreamsAreThoseOfPipes, whether they were made before the fork or after it.
+func TestStreamsAreThoseOfPipes(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	// A child that is to be warm waits until those of the others are made.
+	for name, c := range map[string]*child{"warm": startWarm(t, s), "cold": start(t, s)} {
+		out, err := sandboxtest.Drive(bounded(t), c, sandboxtest.Program{Stdin: "in\n", Code: `
+import sys
+assert input() == "in"
+print("out"); print("err", file=sys.stderr)
+try:
+    sys.stdout.tell()
+except OSError as error:
+    print(type(error).__name__)
+[[f.fileno(), f.mode, f.seekable(), f.isatty(), f.line_buffering, f.encoding, f.errors, f.buffer.raw.closefd, f.buffer.raw.name]
+ for f in (sys.stdin, sys.stdout, sys.stderr)] + [sys.stdout is sys.__stdout__]
+`})
+		if err != nil || out.Result == nil {
+			t.Fatalf("%s: %v, %+v", name, err, out)
+		}
+		const want = `[[0,"r",false,false,false,"utf-8","surrogateescape",false,0],` +
+			`[1,"w",false,false,true,"utf-8","backslashreplace",false,1],` +
+			`[2,"w",false,false,true,"utf-8","backslashreplace",false,2],true]`
+		if got := string(out.Result.Value); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+		if out.Stdout != "out\nUnsupportedOperation\n" || out.Stderr != "err\n" {
+			t.Errorf("%s: stdout %q, stderr %q", name, out.Stdout, out.Stderr)
+		}
+	}
+}
