@@ -144,7 +144,7 @@ func (c *child) watchMemory(l execution.Limits) {
 		return // it ended meanwhile
 	}
 	c.watch = &watch{
-		socketRoom: socketRoom(), ownNetwork: c.source.level != execution.LevelNoUserns,
+		socketRoom: c.source.socketRoom, ownNetwork: c.source.level != execution.LevelNoUserns,
 		reaper: reaper, cell: cell, memory: l.Memory, processes: l.Processes,
 		over: func() { c.Kill(sandbox.CauseMemory) },
 	}

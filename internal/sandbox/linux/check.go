@@ -90,7 +90,7 @@ func newOutside(serverPID int, level execution.Level, id identity) (outside, err
 // checkServer: the fork server holds the capabilities that init left it, over its own
 // namespaces, is who it has to be, and has one thread, so that a fork copies all of it.
 func (o outside) checkServer(pid int, r *reader) error {
-	text, err := r.read(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/status")
+	text, err := r.ofProcess(pid, "status")
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (s *source) newGroup() (g *cgroup.Group, doors []*os.File, err error) {
 	if p == nil {
 		return nil, nil, nil
 	}
-	g, err = p.New(cgroup.Limits{Memory: s.shape.Memory, Processes: s.shape.Processes})
+	g, err = p.New(s.groupLimits())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,6 +34,11 @@ func (s *source) newGroup() (g *cgroup.Group, doors []*os.File, err error) {
 		return nil, nil, errors.Join(err, g.Close(letGo))
 	}
 	return g, doors, nil
+}
+
+// groupLimits are those that every group begins with.
+func (s *source) groupLimits() cgroup.Limits {
+	return cgroup.Limits{Memory: s.shape.Memory, Processes: s.shape.Processes}
 }
 
 // processesCeiling is what the kernel's own limit per user namespace is set to where
@@ -64,14 +69,17 @@ func (c *child) ranOut() bool {
 	return err == nil && usage.OOMKills > 0
 }
 
-// tighten sets the limits of the run. One that the run leaves open stays as it was.
+// tighten sets the limits of the run. One that the run leaves open stays as it was, and
+// those of the shape are in force already: a limit on memory that is written again costs
+// the kernel a round over all processors.
 func (c *child) tighten(l execution.Limits) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.group == nil {
+	limits := cgroup.Limits{Memory: l.Memory, Processes: l.Processes}
+	if c.group == nil || limits == c.source.groupLimits() {
 		return nil
 	}
-	if err := c.group.Limit(cgroup.Limits{Memory: l.Memory, Processes: l.Processes}); err != nil {
+	if err := c.group.Limit(limits); err != nil {
 		return fmt.Errorf("limit the child's control group: %w", err)
 	}
 	return nil

@@ -147,6 +147,11 @@ func (r *reader) read(dir int, name string) ([]byte, error) {
 	}
 }
 
+// ofProcess returns all of a file of a process whose number cannot pass on meanwhile.
+func (r *reader) ofProcess(pid int, name string) ([]byte, error) {
+	return r.read(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/"+name)
+}
+
 // procDir is the directory of one process. Once the process is gone it finds nothing,
 // whoever has the number then.
 type procDir struct {

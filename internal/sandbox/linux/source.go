@@ -28,6 +28,8 @@ type source struct {
 	shape   sandbox.Shape
 	sealed  bridge.ArmLimits
 	home    *shelter // nil where there are mounts
+	// socketRoom is what one socket of a child may hold.
+	socketRoom execution.Bytes
 	// disbanding are the removals of control groups that are under way.
 	disbanding sync.WaitGroup
 	done       chan struct{}
@@ -49,7 +51,7 @@ func newSource(b *Backend, s *server, level execution.Level, shape sandbox.Shape
 	}
 	src := &source{
 		backend: b, server: s, level: level, shape: shape, sealed: sealed, home: home, outside: out, watcher: newWatcher(),
-		done: make(chan struct{}), children: map[int]*child{},
+		done: make(chan struct{}), children: map[int]*child{}, socketRoom: socketRoom(),
 	}
 	if home != nil && b.identity.root {
 		src.watcher.as = &b.identity

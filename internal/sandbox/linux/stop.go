@@ -3,11 +3,9 @@
 package linux
 
 import (
+	"bytes"
 	"context"
-	"fmt"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,12 +57,13 @@ func (c *child) account() (e sandbox.Ended, alone, ok bool) {
 		return e, false, false
 	}
 	e.Cause = sandbox.CauseFinished
+	var r reader
 	var threads int
-	if e.Usage, threads, ok = usageOf(c.watch.cell); !ok {
+	if e.Usage, threads, ok = r.usageOf(c.watch.cell); !ok {
 		return e, false, false
 	}
 	// Its children, and those that the reaper has adopted.
-	alone = threads == 1 && len(tree(c.watch.cell, c.watch.reaper)) == 1
+	alone = threads == 1 && r.isChildless(c.watch.cell) && r.isChildless(c.watch.reaper)
 	e.Usage.Wall = time.Since(c.armedAt)
 	c.unwatch(&e)
 	c.readGroup(&e)
@@ -84,40 +83,47 @@ func (c *child) unwatch(e *sandbox.Ended) {
 
 // usageOf is what the kernel has counted for a process and the descendants that it has
 // waited for, and how many threads it has. It has not been reaped: its number is its own.
-func usageOf(pid int) (usage execution.Usage, threads int, ok bool) {
+func (r *reader) usageOf(pid int) (usage execution.Usage, threads int, ok bool) {
 	// The clock of a process by its number: the complement above three bits, of which
 	// 2 is the clock of the scheduler (clock_getcpuclockid(3)).
 	var own unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|2), &own); err != nil {
 		return usage, 0, false
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	usage.CPU = time.Duration(own.Nano()) + r.childrenTime(pid)
+	status, err := r.ofProcess(pid, "status")
 	if err != nil {
 		return usage, 0, false
 	}
-	threads, err = strconv.Atoi(field(status, "Threads"))
-	usage.CPU = time.Duration(own.Nano()) + childrenTime(pid)
 	usage.MemoryPeak = kilobytes(status, "VmHWM")
+	threads, err = strconv.Atoi(field(status, "Threads"))
 	return usage, threads, err == nil
 }
 
 // childrenTime is the time of the children that a process has waited for, in hundredths
 // of a second (proc_pid_stat(5), cutime and cstime; USER_HZ is 100 on both machines).
-func childrenTime(pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+func (r *reader) childrenTime(pid int) time.Duration {
+	text, err := r.ofProcess(pid, "stat")
 	if err != nil {
 		return 0
 	}
 	// The name of the program, in parentheses, may hold anything.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	const cutime, cstime = 16 - 3, 17 - 3
 	if len(fields) <= cstime {
 		return 0
 	}
 	var ticks int64
-	for _, f := range []string{fields[cutime], fields[cstime]} {
-		n, _ := strconv.ParseInt(f, 10, 64)
+	for _, f := range [][]byte{fields[cutime], fields[cstime]} {
+		n, _ := strconv.ParseInt(string(f), 10, 64)
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// isChildless reports whether a process of one thread has no children. One that cannot
+// be looked at may have some.
+func (r *reader) isChildless(pid int) bool {
+	children, err := r.ofProcess(pid, "task/"+strconv.Itoa(pid)+"/children")
+	return err == nil && len(children) == 0
 }
