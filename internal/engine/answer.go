@@ -69,11 +69,11 @@ func (e *Engine) streams(ctx context.Context, p execution.Principal, id executio
 		out, errOut := op.output()
 		return map[string]execution.Output{"stdout": out, "stderr": errOut}, false, nil
 	}
-	rec, err := e.c.Journal.Load(ctx, p, id)
+	rec, err := e.load(ctx, p, id)
 	if err != nil {
 		return nil, false, notFound(id, err)
 	}
-	return map[string]execution.Output{"stdout": rec.Stdout, "stderr": rec.Stderr}, true, nil
+	return map[string]execution.Output{"stdout": rec.Stdout, "stderr": rec.Stderr}, rec.State == execution.StateFinished, nil
 }
 
 func slice(name string, o execution.Output, offset int64, most int, final bool) execution.Chunk {

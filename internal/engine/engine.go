@@ -45,6 +45,10 @@ type Config struct {
 	Getenv func(name string) (string, bool)
 	Clock  Clock
 	Logger *slog.Logger
+	// Instance is the name of this process in the journal, and Elsewhere speaks with the
+	// others; nil where the journal is this engine's alone.
+	Instance  string
+	Elsewhere Elsewhere
 	// Queue is how many operations are taken on, those at work and those that wait for
 	// a child together; 0 means two per core and 256 more. Who has none yet is taken on
 	// above that, up to twice as many, so that nobody can fill it for others.
@@ -72,6 +76,9 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Queue <= 0 {
 		c.Queue = runsPerCore*runtime.NumCPU() + waiting
+	}
+	if c.Elsewhere == nil {
+		c.Elsewhere = nobody{}
 	}
 	e := &Engine{c: c, live: map[execution.ID]*operation{}}
 	e.root, e.stop = context.WithCancel(context.Background())
@@ -153,7 +160,7 @@ func (e *Engine) full(p execution.Principal) bool {
 
 func (e *Engine) begin(ctx context.Context, op *operation) error {
 	now := e.c.Clock.Now()
-	rec := execution.Record{ID: op.id, Request: op.request, Gear: op.gear.Name(), Created: now}
+	rec := execution.Record{ID: op.id, Request: op.request, Instance: e.c.Instance, Gear: op.gear.Name(), Created: now}
 	ev := op.event(now, audit.Requested)
 	err := e.c.Journal.Commit(ctx, op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
 	if err != nil {
@@ -203,11 +210,11 @@ func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.I
 			return *op.lost, nil
 		}
 	}
-	rec, err := e.c.Journal.Load(ctx, p, id)
+	rec, err := e.follow(ctx, p, id, d)
 	if err != nil {
 		return execution.Result{}, notFound(id, err)
 	}
-	return answer(rec.Result, rec.Stdout, rec.Stderr), nil
+	return told(rec), nil
 }
 
 func (e *Engine) await(ctx context.Context, op *operation, d time.Duration) bool {
@@ -228,7 +235,8 @@ func (e *Engine) await(ctx context.Context, op *operation, d time.Duration) bool
 	}
 }
 
-// Cancel ends the operation and waits until its process tree is dead.
+// Cancel ends the operation and waits until its process tree is dead, whichever process
+// runs it.
 func (e *Engine) Cancel(ctx context.Context, p execution.Principal, id execution.ID) (execution.Result, error) {
 	if op := e.find(p, id); op != nil {
 		op.cancel(errCancelled)
@@ -237,6 +245,14 @@ func (e *Engine) Cancel(ctx context.Context, p execution.Principal, id execution
 		case <-ctx.Done():
 			return execution.Result{}, ctx.Err()
 		}
+		return e.Wait(ctx, p, id, 0)
+	}
+	rec, err := e.load(ctx, p, id)
+	if err == nil && rec.State != execution.StateFinished && rec.Instance != e.c.Instance {
+		err = e.c.Elsewhere.Cancel(ctx, rec.Instance, p, id)
+	}
+	if err != nil {
+		return execution.Result{}, notFound(id, err)
 	}
 	return e.Wait(ctx, p, id, 0)
 }

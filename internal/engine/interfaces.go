@@ -19,6 +19,9 @@ import (
 type Journal interface {
 	Commit(ctx context.Context, id execution.ID, from, to execution.State, change execution.Change, events ...audit.Event) error
 	Load(ctx context.Context, p execution.Principal, id execution.ID) (execution.Record, error)
+	// Interrupt finishes the unfinished operations of instances that are not alive, each
+	// once, with what end makes of it, and tells how many it has finished.
+	Interrupt(ctx context.Context, alive func(instance string) bool, end func(execution.Record) (execution.Change, audit.Event)) (int, error)
 }
 
 // Gears makes the decision basis of one run. The error is a

@@ -50,7 +50,7 @@ type operation struct {
 func newOperation(ctx context.Context, id execution.ID, r execution.Request, g gear.Frozen, p Place) *operation {
 	op := &operation{
 		id: id, request: r, gear: g, place: p, state: execution.StateSubmitted, done: make(chan struct{}),
-		code: execution.DigestOf([]byte(r.Language), []byte(r.Code)),
+		code: codeOf(r),
 	}
 	op.ctx, op.cancel = context.WithCancelCause(ctx)
 	op.limits = g.Limits()
@@ -59,6 +59,11 @@ func newOperation(ctx context.Context, id execution.ID, r execution.Request, g g
 	}
 	op.stdout, op.stderr = capture.NewStream(op.limits.OutputKept), capture.NewStream(op.limits.OutputKept)
 	return op
+}
+
+// codeOf names the source of a request in the record.
+func codeOf(r execution.Request) execution.Digest {
+	return execution.DigestOf([]byte(r.Language), []byte(r.Code))
 }
 
 func (op *operation) event(now time.Time, t audit.Type) audit.Event {

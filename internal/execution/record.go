@@ -26,6 +26,7 @@ func (o Output) Kept() Bytes { return Bytes(len(o.Head) + len(o.Tail)) }
 type Record struct {
 	ID       ID
 	Request  Request
+	Instance string // the process that runs it, or did
 	Gear     string
 	State    State
 	Created  time.Time

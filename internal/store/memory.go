@@ -117,6 +117,11 @@ func (m *Memory) evict() {
 	m.finished = slices.Delete(m.finished, 0, drop)
 }
 
+// Interrupt implements [engine.Journal]. Records in memory die with their process.
+func (m *Memory) Interrupt(context.Context, func(string) bool, func(execution.Record) (execution.Change, audit.Event)) (int, error) {
+	return 0, nil
+}
+
 // Load implements [engine.Journal].
 func (m *Memory) Load(_ context.Context, p execution.Principal, id execution.ID) (execution.Record, error) {
 	m.mu.Lock()

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// Elsewhere speaks with the other processes that share the journal. It is safe for
+// concurrent use.
+type Elsewhere interface {
+	// Alive reports whether the process of that name lives. One that is dead never lives
+	// again under its name.
+	Alive(instance string) bool
+	// Cancel has the process end an operation of the principal, and returns when it has.
+	Cancel(ctx context.Context, instance string, p execution.Principal, id execution.ID) error
+}
+
+// nobody is Elsewhere for an engine that has its journal for itself.
+type nobody struct{}
+
+func (nobody) Alive(string) bool { return false }
+
+func (nobody) Cancel(context.Context, string, execution.Principal, execution.ID) error { return nil }
+
+// How often an operation of another process is looked for: at once for one that is
+// nearly over, and rarely for one that takes long.
+const (
+	firstLook = 10 * time.Millisecond
+	mostLook  = 500 * time.Millisecond
+)
+
+// Recover finishes the operations of dead processes as interrupted and tells how many
+// those were. Each is finished once, whichever of the living processes is first.
+func (e *Engine) Recover(ctx context.Context) (int, error) {
+	n, err := e.c.Journal.Interrupt(ctx, e.alive, func(r execution.Record) (execution.Change, audit.Event) {
+		return deserted(r, e.c.Clock.Now())
+	})
+	if err != nil {
+		return n, fmt.Errorf("finish what dead processes left: %w", err)
+	}
+	return n, nil
+}
+
+func (e *Engine) alive(instance string) bool {
+	return instance == e.c.Instance || e.c.Elsewhere.Alive(instance)
+}
+
+// deserted is how the operation of a dead process ends.
+func deserted(r execution.Record, now time.Time) (execution.Change, audit.Event) {
+	reason := "The server ended before the program started. Nothing was run; the call may be repeated."
+	if r.State == execution.StateRunning {
+		reason = "The server ended while the program ran, and the program with it. What it had done outside the sandbox, if anything, stands; its output is lost."
+	}
+	res := end(
+		execution.Result{OperationID: r.ID, Gear: r.Gear},
+		verdict{execution.StatusInterrupted, execution.CodeInterrupted, reason}, -1,
+	)
+	ev := audit.Event{
+		Time: now, Type: audit.Finished, Operation: r.ID, Principal: r.Request.Principal, Client: r.Request.Client, Gear: r.Gear,
+		Code: codeOf(r.Request), Status: res.Status, ExitCode: res.ExitCode, Reason: res.Error.Code,
+	}
+	return execution.Change{Finished: now, Result: &res}, ev
+}
+
+// load reads an operation that this process does not run. One whose process is dead has
+// ended, even if nobody has said so yet.
+func (e *Engine) load(ctx context.Context, p execution.Principal, id execution.ID) (execution.Record, error) {
+	r, err := e.c.Journal.Load(ctx, p, id)
+	if err != nil || r.State == execution.StateFinished || e.alive(r.Instance) {
+		return r, err
+	}
+	if _, err := e.Recover(ctx); err != nil {
+		return execution.Record{}, err
+	}
+	return e.c.Journal.Load(ctx, p, id)
+}
+
+// follow waits until an operation that another process runs has ended, at most for d,
+// and returns it as it then stands.
+func (e *Engine) follow(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Record, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer e.c.Clock.AfterFunc(d, cancel)()
+	for pause := firstLook; ; pause = min(2*pause, mostLook) {
+		// The last look is one after the time is over.
+		r, err := e.load(context.WithoutCancel(ctx), p, id)
+		if err != nil || r.State == execution.StateFinished || ctx.Err() != nil {
+			return r, err
+		}
+		e.sleep(ctx, pause)
+	}
+}
+
+func (e *Engine) sleep(ctx context.Context, d time.Duration) {
+	over := make(chan struct{})
+	defer e.c.Clock.AfterFunc(d, func() { close(over) })()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
+// told is the answer for an operation from its record.
+func told(r execution.Record) execution.Result {
+	if r.State == execution.StateFinished {
+		return answer(r.Result, r.Stdout, r.Stderr)
+	}
+	return execution.Result{Status: execution.StatusRunning, OperationID: r.ID, ExitCode: -1, Gear: r.Gear}
+}
