@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +31,21 @@ var (
 // Get asks the instance for path and decodes its answer into v. How long it waits is
 // the context's business.
 func (m Member) Get(ctx context.Context, path string, v any) error {
-	err := m.get(ctx, path, v)
+	return m.ask(ctx, http.MethodGet, path, nil, v)
+}
+
+// Post sends the instance a question as JSON and decodes its answer into v. How long it
+// waits is the context's business.
+func (m Member) Post(ctx context.Context, path string, question, v any) error {
+	text, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	return m.ask(ctx, http.MethodPost, path, text, v)
+}
+
+func (m Member) ask(ctx context.Context, method, path string, question []byte, v any) error {
+	err := m.exchange(ctx, method, path, question, v)
 	if err == nil || errors.Is(err, ErrRefused) {
 		return err
 	}
@@ -43,9 +58,9 @@ func (m Member) Get(ctx context.Context, path string, v any) error {
 	return err
 }
 
-func (m Member) get(ctx context.Context, path string, v any) error {
+func (m Member) exchange(ctx context.Context, method, path string, question []byte, v any) error {
 	// The host's name plays no part: there is one instance at the socket.
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://instance"+path, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, method, "http://instance"+path, bytes.NewReader(question))
 	if err != nil {
 		return err
 	}

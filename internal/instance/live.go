@@ -46,6 +46,16 @@ func Live(dataDir string) ([]Member, error) {
 	return live, nil
 }
 
+// Find is one instance of a data directory, if it lives.
+func Find(dataDir string, id ID) (Member, bool, error) {
+	m := Member{ID: id, dir: filepath.Join(dataDir, folder)}
+	if id == "" || filepath.Base(string(id)) != string(id) {
+		return m, false, fmt.Errorf("%q is no name of an instance", id)
+	}
+	alive, err := m.alive()
+	return m, alive, err
+}
+
 // alive asks the lock, which only a living process can hold, and removes what a dead
 // one left.
 func (m Member) alive() (bool, error) {

@@ -60,6 +60,7 @@ const statusPath = "/status"
 func (s *Sidecar) answer(ctx context.Context, l *slog.Logger) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statusPath, func(w http.ResponseWriter, _ *http.Request) { instance.Reply(w, s.status()) })
+	mux.HandleFunc("POST "+cancelPath, s.handleCancel)
 	err := s.instance.Answer(ctx, mux, l)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
