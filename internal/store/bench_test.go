@@ -1,0 +1,140 @@
+package store_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/store/storetest"
+)
+
+// each runs a benchmark for every durability.
+func each(b *testing.B, run func(*testing.B, *store.SQLite)) {
+	for _, d := range []store.Durability{store.Process, store.Power} {
+		b.Run(string(d), func(b *testing.B) {
+			s := open(b, store.Options{Durability: d, Instance: "4711-ABCDEFGHIJKLMNOPQRSTUVWXYZ"})
+			b.ReportAllocs()
+			run(b, s)
+		})
+	}
+}
+
+// run commits what the engine commits for one execution of a program that needs one
+// permission.
+func run(b *testing.B, s *store.SQLite, record func(audit.Event)) {
+	r := storetest.Small("local", "print(1)")
+	begin(b, s, r)
+	record(storetest.Event(r, audit.Decided))
+	if err := s.Commit(b.Context(), r.ID, execution.StateSubmitted, execution.StateRunning, execution.Change{}, storetest.Event(r, audit.Started)); err != nil {
+		b.Fatal(err)
+	}
+	change := execution.Change{Finished: r.Finished, Result: &r.Result, Stdout: &r.Stdout, Stderr: &r.Stderr}
+	if err := s.Commit(b.Context(), r.ID, execution.StateRunning, execution.StateFinished, change, storetest.Event(r, audit.Finished)); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func BenchmarkACommitAlone(b *testing.B) {
+	each(b, func(b *testing.B, s *store.SQLite) {
+		for b.Loop() {
+			begin(b, s, storetest.Small("local", "print(1)"))
+		}
+	})
+}
+
+func BenchmarkAnEventAlone(b *testing.B) {
+	each(b, func(b *testing.B, s *store.SQLite) {
+		for b.Loop() {
+			if err := s.Record(b.Context(), audit.Event{Time: storetest.Noon, Type: audit.Decided}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkSixteenCommitsAtOnce(b *testing.B) {
+	each(b, func(b *testing.B, s *store.SQLite) {
+		work, done := make(chan bool), make(chan bool)
+		for range 16 {
+			go func() {
+				for range work {
+					begin(b, s, storetest.Small("local", "print(1)"))
+					done <- true
+				}
+			}()
+		}
+		for b.Loop() {
+			go func() {
+				for range 16 {
+					work <- true
+				}
+			}()
+			for range 16 {
+				<-done
+			}
+		}
+		close(work)
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/16, "µs/commit")
+	})
+}
+
+func BenchmarkTheCommitsOfARun(b *testing.B) {
+	each(b, func(b *testing.B, s *store.SQLite) {
+		for b.Loop() {
+			run(b, s, func(e audit.Event) {
+				if err := s.Record(b.Context(), e); err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+	})
+}
+
+func BenchmarkTheCommitsOfARunWhoseDecisionsComeWithTheStart(b *testing.B) {
+	each(b, func(b *testing.B, s *store.SQLite) {
+		for b.Loop() {
+			run(b, s, func(audit.Event) {})
+		}
+	})
+}
+
+func BenchmarkALoad(b *testing.B) {
+	s := open(b, store.Options{})
+	r := kept(b, s, storetest.Small("local", "print(1)"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Load(b.Context(), "local", r.ID); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAskingForTheState(b *testing.B) {
+	s := open(b, store.Options{})
+	r := kept(b, s, storetest.Small("local", "print(1)"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.State(b.Context(), "local", r.ID); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkVerifyingAnEvent(b *testing.B) {
+	s := open(b, store.Options{})
+	var count atomic.Int64
+	for range 1000 {
+		kept(b, s, storetest.Small("local", "1"))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := s.Verify(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		count.Add(r.Count())
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(count.Load()), "ns/event")
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/gearbox-mcp/gearbox/internal/engine"
+)
+
+// Durability is what a commit survives.
+type Durability string
+
+// The durabilities.
+const (
+	// Process means that what was committed survives the death of every process, however
+	// it comes. After a power failure or a crash of the kernel the last commits may be
+	// missing; what is there is consistent, and the chain is whole.
+	Process Durability = "process"
+	// Power means that it survives those too: each commit waits for the disk, which
+	// takes milliseconds.
+	Power Durability = "power"
+)
+
+// ParseDurability reads the name of a durability; empty is [Process].
+func ParseDurability(s string) (Durability, error) {
+	switch d := Durability(s); d {
+	case "":
+		return Process, nil
+	case Process, Power:
+		return d, nil
+	}
+	return "", fmt.Errorf("unknown durability %q: use %s or %s", s, Process, Power)
+}
+
+// Options say where the records are and how they are kept.
+type Options struct {
+	// Dir is the data directory. It has to exist and be on a local file system.
+	Dir string
+	// MustExist refuses, with [ErrNoRecords], to begin new records.
+	MustExist bool
+	// Instance names this process in what it commits.
+	Instance string
+	// Version of this Gearbox, for those that are too old for what it writes.
+	Version string
+	// Durability is [Process] when empty.
+	Durability Durability
+	// DropCode takes code, stdin, variables and files away once an operation has ended.
+	// Their digest stays.
+	DropCode bool
+}
+
+// SQLite keeps records in the database of a data directory, which any number of
+// processes share. It is safe for concurrent use. Close ends it.
+//
+// One goroutine writes. Commits that come while it is at work share its next
+// transaction, so that many cost little more than one; a commit that fails does not
+// take others with it. Readers never wait for it.
+type SQLite struct {
+	path    string
+	options Options
+
+	db     *sql.DB // the writer's connection and the checkpointer's
+	reads  *sql.DB
+	load   *sql.Stmt
+	state  *sql.Stmt
+	writer *writer
+
+	closing sync.Once
+	closed  error
+}
+
+var _ engine.Journal = (*SQLite)(nil)
+
+// Open opens the records, makes them if there are none, and brings an older schema up
+// to date. Errors wrap those of this package.
+func Open(ctx context.Context, o Options) (*SQLite, error) {
+	path := filepath.Join(o.Dir, File)
+	if err := prepareFile(path, o.MustExist); err != nil {
+		return nil, err
+	}
+	s := &SQLite{path: path, options: o}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the records: %w", explain(path, err)), s.Close())
+	}
+	return s, nil
+}
+
+func (s *SQLite) open(ctx context.Context) error {
+	synchronous := "synchronous(NORMAL)"
+	if s.options.Durability == Power {
+		synchronous = "synchronous(FULL)"
+	}
+	var err error
+	// What is deleted is overwritten: it may be code that is not to be kept. The log is
+	// worked off beside the commits, not by one of them.
+	if s.db, err = open(s.path, 2, "auto_vacuum(INCREMENTAL)", synchronous, "secure_delete(ON)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)"); err != nil {
+		return err
+	}
+	if err := s.prepareSchema(ctx); err != nil {
+		return err
+	}
+	if s.reads, err = open(s.path, readers, "query_only(ON)"); err != nil {
+		return err
+	}
+	if s.load, err = s.reads.PrepareContext(ctx, loadRecord); err != nil {
+		return err
+	}
+	if s.state, err = s.reads.PrepareContext(ctx, "SELECT state FROM operations WHERE id = ? AND principal = ?"); err != nil {
+		return err
+	}
+	s.writer, err = startWriter(ctx, s.path, s.db)
+	return err
+}
+
+// readers bounds the connections that read: each is a thread's work at most.
+const readers = 4
+
+// prepareSchema looks before it touches: records of a later version stay as they are.
+func (s *SQLite) prepareSchema(ctx context.Context) error {
+	all, err := steps(migrations)
+	if err != nil {
+		return err
+	}
+	c, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := checkSchema(ctx, c, all); err != nil {
+		return err
+	}
+	// Switching to the log needs the file for oneself, and does not wait by itself.
+	if err := waitFor(ctx, busyWait, func() error { return useLog(ctx, c) }); err != nil {
+		return err
+	}
+	return migrate(ctx, c, all, s.options.Version)
+}
+
+// Path is that of the database.
+func (s *SQLite) Path() string { return s.path }
+
+// Close waits for what is being committed and closes the records. The last process to
+// do so works off the log and removes it.
+func (s *SQLite) Close() error {
+	s.closing.Do(func() {
+		var errs []error
+		if s.writer != nil {
+			errs = append(errs, s.writer.close())
+		}
+		for _, db := range []*sql.DB{s.reads, s.db} {
+			if db != nil {
+				errs = append(errs, db.Close())
+			}
+		}
+		s.closed = explain(s.path, errors.Join(errs...))
+	})
+	return s.closed
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// statements are those that commits use, compiled once.
+type statements struct {
+	beginNow, commitNow, rollbackNow                  *sql.Stmt
+	create, request, file                             *sql.Stmt
+	move, finish, result, forget                      *sql.Stmt
+	readHead, insertEvent                             *sql.Stmt
+	stateOf, free, vacuum                             *sql.Stmt
+	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
+}
+
+func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
+	for _, p := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&s.beginNow, "BEGIN IMMEDIATE"},
+		{&s.commitNow, "COMMIT"},
+		{&s.rollbackNow, "ROLLBACK"},
+		{&s.create, `INSERT INTO operations (id, principal, instance, state, language, gear, client_name, client_version, client_session, code_sha256, created, size)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`},
+		{&s.request, "INSERT INTO requests (n, code, stdin, variables, timeout, gear) VALUES (?, ?, ?, ?, ?, ?)"},
+		{&s.file, "INSERT INTO files (n, position, path, data) VALUES (?, ?, ?, ?)"},
+		{&s.move, "UPDATE operations SET state = ? WHERE id = ? AND state = ? RETURNING n"},
+		{&s.finish, `UPDATE operations SET state = ?3, size = iif(?8, 0, size) + ?4,
+				status = coalesce(?5, status), exit_code = coalesce(?6, exit_code), finished = coalesce(?7, finished)
+			WHERE id = ?1 AND state = ?2 RETURNING n`},
+		{&s.result, `INSERT INTO results (n, result, stdout_head, stdout_tail, stdout_total, stderr_head, stderr_tail, stderr_total)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET result = coalesce(excluded.result, result),
+				stdout_head = iif(excluded.stdout_total IS NULL, stdout_head, excluded.stdout_head),
+				stdout_tail = iif(excluded.stdout_total IS NULL, stdout_tail, excluded.stdout_tail),
+				stdout_total = coalesce(excluded.stdout_total, stdout_total),
+				stderr_head = iif(excluded.stderr_total IS NULL, stderr_head, excluded.stderr_head),
+				stderr_tail = iif(excluded.stderr_total IS NULL, stderr_tail, excluded.stderr_tail),
+				stderr_total = coalesce(excluded.stderr_total, stderr_total)`},
+		{&s.forget, "UPDATE requests SET code = '', stdin = NULL, variables = NULL WHERE n = ?"},
+		{&s.readHead, "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"},
+		{&s.insertEvent, "INSERT INTO events (seq, hash, event) VALUES (?, ?, ?)"},
+		{&s.stateOf, "SELECT n, state FROM operations WHERE id = ?"},
+		{&s.free, "PRAGMA freelist_count"},
+		{&s.vacuum, "PRAGMA incremental_vacuum(256)"},
+		{&s.dropRequest, "DELETE FROM requests WHERE n = ?"},
+		{&s.dropFiles, "DELETE FROM files WHERE n = ?"},
+		{&s.dropResult, "DELETE FROM results WHERE n = ?"},
+		{&s.dropOperation, "DELETE FROM operations WHERE n = ?"},
+	} {
+		var err error
+		if *p.to, err = c.PrepareContext(ctx, p.sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
