@@ -13,7 +13,7 @@ import (
 )
 
 // recordColumns are what a record is read from; [scanRecord] has their order.
-const recordColumns = `o.n, o.id, o.principal, o.state, o.language, o.gear, o.client_name, o.client_version, o.client_session, o.created, o.finished,
+const recordColumns = `o.n, o.id, o.principal, o.instance, o.state, o.language, o.gear, o.client_name, o.client_version, o.client_session, o.created, o.finished,
 	q.code, q.stdin, q.variables, q.timeout, q.gear, EXISTS (SELECT 1 FROM files WHERE n = o.n),
 	r.result, r.stdout_head, r.stdout_tail, r.stdout_total, r.stderr_head, r.stderr_tail, r.stderr_total
 	FROM operations o JOIN requests q ON q.n = o.n LEFT JOIN results r ON r.n = o.n`
@@ -56,7 +56,7 @@ func scanRecord(row scanner) (n int64, hasFiles bool, r execution.Record, err er
 	var variables, result []byte
 	var stdoutTotal, stderrTotal sql.NullInt64
 	q := &r.Request
-	err = row.Scan(&n, &r.ID, &q.Principal, &r.State, &q.Language, &r.Gear, &q.Client.Name, &q.Client.Version, &q.Client.Session,
+	err = row.Scan(&n, &r.ID, &q.Principal, &r.Instance, &r.State, &q.Language, &r.Gear, &q.Client.Name, &q.Client.Version, &q.Client.Session,
 		&created, &finished, &q.Code, &q.Stdin, &variables, &timeout, &q.Gear, &hasFiles,
 		&result, &r.Stdout.Head, &r.Stdout.Tail, &stdoutTotal, &r.Stderr.Head, &r.Stderr.Tail, &stderrTotal)
 	if err != nil {
