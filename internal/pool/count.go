@@ -28,14 +28,19 @@ func (p *Pool) countsOf(t sandbox.Template) *counts {
 }
 
 func kindOf(t sandbox.Template) Kind {
-	k := Kind{Language: t.Language, Programs: ListedPrograms}
-	switch t.Shape.Programs {
+	return Kind{Language: t.Language, Programs: setOf(t.Shape.Programs)}
+}
+
+// setOf names a list of programs as [sandbox.Shape] has it.
+func setOf(programs string) ProgramSet {
+	switch programs {
 	case "":
-		k.Programs = NoPrograms
+		return NoPrograms
 	case "*":
-		k.Programs = AllPrograms
+		return AllPrograms
+	default:
+		return ListedPrograms
 	}
-	return k
 }
 
 // add counts what o has counted.
@@ -74,6 +79,15 @@ var bounds = [...]time.Duration{
 	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
+}
+
+// WaitBounds are the bounds of the buckets of [Counts.Wait], in seconds.
+func WaitBounds() []float64 {
+	out := make([]float64, len(bounds))
+	for i, b := range bounds {
+		out[i] = b.Seconds()
+	}
+	return out
 }
 
 type durations struct {

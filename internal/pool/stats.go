@@ -103,6 +103,9 @@ type TemplateStats struct {
 	Used time.Time `json:"used,omitzero"`
 }
 
+// Kind is the kind that the template is counted under.
+func (t TemplateStats) Kind() Kind { return Kind{Language: t.Language, Programs: setOf(t.Programs)} }
+
 // Durations is a histogram of times in seconds.
 type Durations struct {
 	Count uint64  `json:"count"`
