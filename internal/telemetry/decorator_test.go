@@ -3,7 +3,6 @@ package telemetry_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -226,9 +225,9 @@ func TestCallsRejectionsAndLoginsAreCounted(t *testing.T) {
 	m.ToolCall("execute", true, time.Second)
 	m.Rejected(execution.CodeUnavailable)
 	m.Rejected(execution.CodeInternal)
-	m.Login(true)
-	m.Login(false)
-	m.Login(false)
+	m.Login(true, 1)
+	m.Login(false, 2)
+	m.Login(false, -1)
 	got := scrape(t, m)
 	for _, c := range []struct {
 		want   float64
@@ -252,7 +251,7 @@ func TestCallsRejectionsAndLoginsAreCounted(t *testing.T) {
 // BenchmarkCounting is what the metrics add to one execution: the request, the door,
 // two permissions, three commits and the call of the tool.
 func BenchmarkCounting(b *testing.B) {
-	m := telemetry.New(telemetry.Config{Gear: "user_confirmed", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	m := telemetry.New(telemetry.Config{Gear: "user_confirmed", Logger: slog.New(slog.DiscardHandler)})
 	e, d := m.Engine(&engineDouble{}), m.Door(doorDouble{})
 	j := m.Journal(nothing{})
 	request := execution.Request{Language: execution.Python}

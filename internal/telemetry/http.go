@@ -4,6 +4,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -25,8 +26,19 @@ func (m *Metrics) httpMetrics() httpMetrics {
 	}
 }
 
-// routes are those that are told apart.
-func routes() []string { return []string{"/mcp", "/api/v1", "/healthz", "/readyz", "/metrics"} }
+// routes are those that are told apart: whole paths, or with a slash at the end all
+// paths below.
+func routes() []string { return []string{"/mcp", "/api/v1/", "/healthz", "/readyz", "/metrics"} }
+
+// Route is the route of a request by its path.
+func Route(r *http.Request) string {
+	for _, route := range routes() {
+		if r.URL.Path == route || strings.HasSuffix(route, "/") && strings.HasPrefix(r.URL.Path, route) {
+			return route
+		}
+	}
+	return other
+}
 
 // HTTP counts what passes a handler. The route function is asked after the handler has
 // returned, so that it can read [http.Request.Pattern]; what it returns beside the

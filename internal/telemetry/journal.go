@@ -69,7 +69,7 @@ const (
 
 func eventTypes() Label {
 	return label("type", "what happened", names(
-		audit.Requested, audit.Decided, audit.Started, audit.Finished, audit.Refused)...)
+		audit.Requested, audit.Decided, audit.Started, audit.Finished, audit.Refused, "approval", "login", "config")...)
 }
 
 func kinds() Label {

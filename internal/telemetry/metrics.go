@@ -19,8 +19,9 @@ import (
 
 // Config is what [New] needs. Logger is required.
 type Config struct {
-	// Version is the version of this build.
-	Version string
+	// Version is the version of this build, and GoVersion that of the Go which compiled
+	// it; empty means the one that runs.
+	Version, GoVersion string
 	// Gear is the gear of calls that name none.
 	Gear string
 	// Logger is told of scrapes that fail.
@@ -62,10 +63,10 @@ func New(c Config) *Metrics {
 	m.door = m.doorMetrics()
 	m.tools = m.toolMetrics()
 	m.http = m.httpMetrics()
-	m.logins = m.counter("gearbox_logins_total", "Requests by whether the token that they carried was accepted.",
+	m.logins = m.counter("gearbox_logins_total", "Those who came in, once for each session, and requests that were turned away.",
 		either("result", "what became of it", accepted, refused))
 	m.watched = m.watch()
-	m.build(c.Version)
+	m.build(c.Version, cmp.Or(c.GoVersion, runtime.Version()))
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -76,26 +77,27 @@ const (
 	refused  = "refused"
 )
 
-// Login counts a request by whether its token was accepted.
-func (m *Metrics) Login(ok bool) {
+// Login counts n logins that were accepted or refused.
+func (m *Metrics) Login(ok bool, n int) {
+	result := refused
 	if ok {
-		m.logins.at(accepted).Inc()
-		return
+		result = accepted
 	}
-	m.logins.at(refused).Inc()
+	m.logins.at(result).Add(float64(max(n, 0)))
 }
 
 // build tells which build this is. Its labels are constants of the process.
-func (m *Metrics) build(version string) {
+func (m *Metrics) build(version, golang string) {
+	version = strings.ToValidUTF8(version, "?")
 	d := m.describe(Description{
 		Name: "gearbox_build_info", Type: Gauge, Meaning: "Always 1; the labels tell which build this is.",
 		Labels: []Label{
 			{Name: "version", Values: []string{version}, Meaning: "the version of Gearbox"},
-			{Name: "go_version", Values: []string{runtime.Version()}, Meaning: "the version of Go that compiled it"},
+			{Name: "go_version", Values: []string{golang}, Meaning: "the version of Go that compiled it"},
 		},
 	})
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Meaning}, d.labelNames())
-	info.WithLabelValues(strings.ToValidUTF8(version, "?"), runtime.Version()).Set(1)
+	info.WithLabelValues(version, golang).Set(1)
 	m.registry.MustRegister(info)
 }
 
