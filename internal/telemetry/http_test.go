@@ -56,8 +56,14 @@ func TestRequestsAreCountedByRouteAndClass(t *testing.T) {
 		return res
 	}
 	for _, c := range []struct{ method, path string }{
-		{"POST", "/mcp"}, {"POST", "/mcp"}, {"GET", "/healthz"}, {"GET", "/readyz"},
-		{"GET", "/api/v1/deadline"}, {"POST", "/api/v1/panic"}, {"GET", "/wp-login.php"}, {"GET", "/api/v1"},
+		{"POST", "/mcp"},
+		{"POST", "/mcp"},
+		{"GET", "/healthz"},
+		{"GET", "/readyz"},
+		{"GET", "/api/v1/deadline"},
+		{"POST", "/api/v1/panic"},
+		{"GET", "/wp-login.php"},
+		{"GET", "/api/v1"},
 	} {
 		if res := get(c.method, c.path); res != nil {
 			_ = res.Body.Close()
@@ -80,8 +86,13 @@ func TestRequestsAreCountedByRouteAndClass(t *testing.T) {
 		want         float64
 		route, class string
 	}{
-		{2 + 1, "/mcp", "2xx"}, {1, "/healthz", "2xx"}, {1, "/readyz", "5xx"}, {0, "/readyz", "1xx"},
-		{1, "/api/v1/", "2xx"}, {1, "/api/v1/", "5xx"}, {2, "other", "4xx"},
+		{2 + 1, "/mcp", "2xx"},
+		{1, "/healthz", "2xx"},
+		{1, "/readyz", "5xx"},
+		{0, "/readyz", "1xx"},
+		{1, "/api/v1/", "2xx"},
+		{1, "/api/v1/", "5xx"},
+		{2, "other", "4xx"},
 	} {
 		if n := value(t, got, "gearbox_http_requests_total", "route="+c.route, "class="+c.class); n != c.want {
 			t.Errorf("%s %s: %v, want %v", c.route, c.class, n, c.want)
