@@ -34,18 +34,24 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1
 }
 
-# tool prints the path of a Go tool pinned in tools/go.mod, building it if need be.
+# tool prints the path of a Go tool pinned in tools/go.mod, or in the module file that
+# is named third, building it if need be.
 tool() {
-  local name=$1 package=$2 path
-  path=$cache/tools/$name-$(key tools/go.sum)
+  local name=$1 package=$2 modules=tools/${3:-go.mod} path
+  path=$cache/tools/$name-$(key "${modules%.mod}.sum")
   if [ ! -x "$path" ]; then
     mkdir -p "$cache/tools"
-    go build -modfile=tools/go.mod -o "$path.new" "$package" >&2 && mv "$path.new" "$path" || return 1
+    go build -modfile="$modules" -o "$path.new" "$package" >&2 && mv "$path.new" "$path" || return 1
   fi
   echo "$path"
 }
 gotestsum() { tool gotestsum gotest.tools/gotestsum; }
 golangci() { tool golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint; }
+
+# promtool has a module file of its own: Prometheus and what it needs would decide on the
+# versions of everything else in tools/go.mod. The tag leaves out its discovery of cloud
+# services, a third of the program.
+promtool() { GOFLAGS="$GOFLAGS -tags=remove_all_sd" tool promtool github.com/prometheus/prometheus/cmd/promtool promtool.mod; }
 
 # python_tools is the folder of ruff and mypy.
 python_tools() { echo "$cache/python-$(key tools/python/requirements.txt)/bin"; }

@@ -82,6 +82,18 @@ go_linter() {
   fi
 }
 
+# promtool reads the alert rules and the dashboard as Prometheus would.
+rule_checker() {
+  local path
+  if path=$(promtool); then
+    found "promtool, built from tools/promtool.mod"
+    ln -sfn "${path##*/}" "$cache/tools/promtool"
+  else
+    rm -f "$cache/tools/promtool"
+    skipped "promtool: could not be built; of the alert rules only names, labels and form are checked"
+  fi
+}
+
 # The client SDKs belong to the tests that drive real clients.
 client_sdks() {
   [ -x test/clients/setup.sh ] || return 0
@@ -98,4 +110,5 @@ node_runtime
 python_linters
 client_sdks
 go_linter
+rule_checker
 cat "$report"

@@ -31,7 +31,6 @@ var rank = map[string]int{
 	"authz":       3, // the door
 	"pool":        3, // children kept ready
 	"capture":     3, // streams and files of a run
-	"telemetry":   3, // decorators
 	"egress":      3, // the door of the network
 	"environment": 3, // packages for a run
 
@@ -43,6 +42,7 @@ var rank = map[string]int{
 	"mcpserver": 6, // front doors
 	"web":       6,
 	"store":     6, // implements engine's journal, whose errors and states it has to name
+	"telemetry": 6, // wraps the engine's interfaces and reads its load and the pools' counts
 
 	"sidecar": 7, // knows every concrete type
 	"cli":     8, // commands

@@ -55,12 +55,14 @@ func busy() sidecar.Report {
 		PID: 4711, Version: "v1.2.3", Uptime: 8000, Transport: sidecar.TransportStdio, Gear: "user_confirmed", Isolation: execution.LevelFull,
 		Load: engine.Load{Running: 2, Waiting: 1, Queue: 260},
 		Pools: []sidecar.PoolStatus{{Backend: "linux", Stats: pool.Stats{
-			Live: 2, Parked: 3, Waiting: 1, Sources: 1, Most: 4, MaxParked: 8, Pressed: true, FromParked: 90, OnDemand: 10,
-			Wait: pool.Durations{Count: 100, Sum: 0.1, Max: 1.25, Buckets: []pool.Bucket{
-				{UpTo: 0.0005, Count: 40}, {UpTo: 0.001, Count: 60}, {UpTo: 0.01, Count: 98}, {UpTo: 1, Count: 99},
-			}},
-			Refills: 95, Warmed: 80, LetGo: 2, Died: 1, Opened: 4, Recycled: 2, Lost: 1,
-			Ended: map[string]uint64{"finished": 90, "timeout": 5, "memory": 5, "exited": 0},
+			Live: 2, Parked: 3, Waiting: 1, Sources: 1, Most: 4, MaxParked: 8, Pressed: true,
+			Counts: pool.Counts{
+				FromParked: 90, OnDemand: 10, Wait: pool.Durations{Count: 100, Sum: 0.1, Max: 1.25, Buckets: []pool.Bucket{
+					{UpTo: 0.0005, Count: 40}, {UpTo: 0.001, Count: 60}, {UpTo: 0.01, Count: 98}, {UpTo: 1, Count: 99},
+				}},
+				Refills: 95, Warmed: 80, LetGo: 2, Died: 1, Opened: 4, Recycled: 2, Lost: 1,
+				Ended: map[string]uint64{"finished": 90, "timeout": 5, "memory": 5, "exited": 0},
+			},
 			Templates: []pool.TemplateStats{
 				{Language: execution.Python, Level: execution.LevelFull, Live: 2, Parked: 3, Warm: 2, Target: 4, Made: 101, Preload: "pandas"},
 				{Language: execution.Bash, Made: 1},

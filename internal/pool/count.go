@@ -1,16 +1,75 @@
 package pool
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
 
-// counts are the parts of [Stats] that only grow.
+// counts are what was done for one kind, see [Counts].
 type counts struct {
 	fromParked, onDemand         uint64
 	wait                         durations
 	refills, warmed, letGo, died uint64
 	opened, recycled, lost       uint64
+	endings                      map[sandbox.Cause]uint64
+}
+
+// countsOf finds or makes the counts of a template's kind. The mutex is held.
+func (p *Pool) countsOf(t sandbox.Template) *counts {
+	k := kindOf(t)
+	if p.kinds[k] == nil {
+		p.kinds[k] = &counts{endings: map[sandbox.Cause]uint64{}}
+	}
+	return p.kinds[k]
+}
+
+func kindOf(t sandbox.Template) Kind {
+	return Kind{Language: t.Language, Programs: setOf(t.Shape.Programs)}
+}
+
+// setOf names a list of programs as [sandbox.Shape] has it.
+func setOf(programs string) ProgramSet {
+	switch programs {
+	case "":
+		return NoPrograms
+	case "*":
+		return AllPrograms
+	default:
+		return ListedPrograms
+	}
+}
+
+// add counts what o has counted.
+func (c *counts) add(o *counts) {
+	c.fromParked += o.fromParked
+	c.onDemand += o.onDemand
+	c.wait.add(&o.wait)
+	c.refills += o.refills
+	c.warmed += o.warmed
+	c.letGo += o.letGo
+	c.died += o.died
+	c.opened += o.opened
+	c.recycled += o.recycled
+	c.lost += o.lost
+	for cause, n := range o.endings {
+		c.endings[cause] += n
+	}
+}
+
+func (c *counts) told() Counts {
+	t := Counts{
+		FromParked: c.fromParked, OnDemand: c.onDemand, Wait: c.wait.told(),
+		Refills: c.refills, Warmed: c.warmed, LetGo: c.letGo, Died: c.died,
+		Opened: c.opened, Recycled: c.recycled, Lost: c.lost, Ended: make(map[string]uint64, len(c.endings)),
+	}
+	for cause, n := range c.endings {
+		t.Ended[name(cause)] = n
+	}
+	return t
 }
 
 // bounds of the buckets: from a checkout of a parked child to a caller who waits long.
@@ -20,6 +79,15 @@ var bounds = [...]time.Duration{
 	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
+}
+
+// WaitBounds are the bounds of the buckets of [Counts.Wait], in seconds.
+func WaitBounds() []float64 {
+	out := make([]float64, len(bounds))
+	for i, b := range bounds {
+		out[i] = b.Seconds()
+	}
+	return out
 }
 
 type durations struct {
@@ -40,6 +108,15 @@ func (d *durations) observe(t time.Duration) {
 	}
 }
 
+func (d *durations) add(o *durations) {
+	d.count += o.count
+	d.sum += o.sum
+	d.max = max(d.max, o.max)
+	for i, n := range o.buckets {
+		d.buckets[i] += n
+	}
+}
+
 func (d *durations) told() Durations {
 	out := Durations{Count: d.count, Sum: d.sum.Seconds(), Max: d.max.Seconds(), Buckets: make([]Bucket, len(bounds))}
 	var below uint64
@@ -55,22 +132,24 @@ func (p *Pool) Stats() Stats {
 	waiting := p.c.Turns.waits()
 	p.mu.Lock()
 	defer p.unlock()
-	c := &p.counts
 	s := Stats{
 		Live: p.live, Parked: p.parked, Waiting: waiting, Sources: len(p.sources),
 		Most: p.c.Turns.Most(), MaxParked: p.c.MaxParked, Pressed: p.memory.short,
-		FromParked: c.fromParked, OnDemand: c.onDemand, Wait: c.wait.told(),
-		Refills: c.refills, Warmed: c.warmed, LetGo: c.letGo, Died: c.died,
-		Opened: c.opened, Recycled: c.recycled, Lost: c.lost,
-		Ended: map[string]uint64{},
 	}
-	for cause, n := range p.endings {
-		s.Ended[name(cause)] = n
+	all := counts{endings: map[sandbox.Cause]uint64{}}
+	for _, k := range slices.SortedFunc(maps.Keys(p.kinds), inOrder) {
+		all.add(p.kinds[k])
+		s.Kinds = append(s.Kinds, KindStats{k, p.kinds[k].told()})
 	}
+	s.Counts = all.told()
 	for _, st := range slices.Backward(p.byUse()) {
 		s.Templates = append(s.Templates, st.told())
 	}
 	return s
+}
+
+func inOrder(a, b Kind) int {
+	return cmp.Or(cmp.Compare(a.Language, b.Language), cmp.Compare(a.Programs, b.Programs))
 }
 
 // told is how the pool stands with one template. The pool's mutex is held.

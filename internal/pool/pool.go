@@ -37,15 +37,14 @@ type Pool struct {
 	company company
 	ticks   func() bool // stops the next look at idle sources; nil when none is due
 	memory  memory
-	counts  counts
-	endings map[sandbox.Cause]uint64
+	kinds   map[Kind]*counts
 }
 
 // New makes a pool over a backend. Close ends it.
 func New(b sandbox.Backend, c Config) *Pool {
 	p := &Pool{
 		backend: b, c: c.filled(),
-		stocks: map[sandbox.Template]*stock{}, sources: map[*source]struct{}{}, endings: map[sandbox.Cause]uint64{},
+		stocks: map[sandbox.Template]*stock{}, sources: map[*source]struct{}{}, kinds: map[Kind]*counts{},
 	}
 	p.patient = context.Background()
 	p.ctx, p.stop = context.WithCancel(p.patient)
@@ -106,8 +105,8 @@ func (p *Pool) checkout(ctx context.Context, t sandbox.Template, o order) (*chil
 	s.live++
 	p.company.meet(o.who, o.now)
 	if c := p.reach(s, o); c != nil {
-		p.counts.wait.observe(o.now.Sub(o.asked))
-		p.counts.fromParked++
+		s.counts.wait.observe(o.now.Sub(o.asked))
+		s.counts.fromParked++
 		p.postpone(s, o.now)
 		p.unlock()
 		return c, nil
@@ -126,8 +125,8 @@ func (p *Pool) checkout(ctx context.Context, t sandbox.Template, o order) (*chil
 		p.rest(now)
 		return nil, err
 	}
-	p.counts.wait.observe(now.Sub(o.asked))
-	p.counts.onDemand++
+	s.counts.wait.observe(now.Sub(o.asked))
+	s.counts.onDemand++
 	p.postpone(s, now)
 	return c, nil
 }

@@ -162,9 +162,9 @@ func (p *Pool) fillOne(s *stock) bool {
 		p.c.Logger.Warn("a child could not be made in advance", "error", err)
 		return true // and it is seen whether to go on
 	}
-	p.counts.refills++
+	s.counts.refills++
 	if warm {
-		p.counts.warmed++
+		s.counts.warmed++
 	}
 	p.park(s, p.adopt(started, src, warm))
 	return true

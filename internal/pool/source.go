@@ -99,10 +99,10 @@ func (p *Pool) install(s *stock, opened sandbox.Source, first sandbox.Child, err
 	src := &source{Source: opened, stock: s, opened: now, weak: !p.strong(opened.Level())}
 	src.begin()
 	p.sources[src] = struct{}{}
-	p.counts.opened++
+	s.counts.opened++
 	p.work.Go(func() { p.watch(src) })
 	if old := s.source; old != nil {
-		p.counts.recycled++
+		s.counts.recycled++
 		p.retire(old)
 	}
 	s.source = src
@@ -130,7 +130,7 @@ func (p *Pool) lost(src *source) {
 		return
 	}
 	src.dead = true
-	p.counts.lost++
+	src.stock.counts.lost++
 	p.close(src) // only lets go of what it held
 	s := src.stock
 	for i, c := range slices.Backward(s.parked) {

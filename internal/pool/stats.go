@@ -6,8 +6,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
-// Stats is how a pool stands, and what it has done since it was made. Counts that
-// tell of the past never go down.
+// Stats is how a pool stands, and what it has done since it was made.
 type Stats struct {
 	// Live children are at work or being made for a caller; parked ones wait for one.
 	Live   int `json:"live"`
@@ -22,6 +21,16 @@ type Stats struct {
 	// Pressed says that memory is short: nothing is parked.
 	Pressed bool `json:"pressed"`
 
+	// Counts are of all kinds together, and Kinds of each that was ever used.
+	Counts
+	Kinds []KindStats `json:"kinds"`
+
+	// Templates are those in use, the one used last first.
+	Templates []TemplateStats `json:"templates"`
+}
+
+// Counts are what a pool has done. They never go down.
+type Counts struct {
 	// FromParked and OnDemand count the children handed out; the latter were made
 	// while the caller waited.
 	FromParked uint64 `json:"from_parked"`
@@ -47,9 +56,29 @@ type Stats struct {
 	// Ended counts the children that had been handed out, by why they were killed
 	// (a [sandbox.Cause]); "exited" are those that nobody killed.
 	Ended map[string]uint64 `json:"ended"`
+}
 
-	// Templates are those in use, the one used last first.
-	Templates []TemplateStats `json:"templates"`
+// Kind is what is told apart in counts. Kinds are few and outlive the templates of
+// which they tell.
+type Kind struct {
+	Language execution.Language `json:"language"`
+	Programs ProgramSet         `json:"programs"`
+}
+
+// ProgramSet is how many of the host's programs the sandboxes of a kind hold.
+type ProgramSet string
+
+// The sets.
+const (
+	NoPrograms     ProgramSet = "none"
+	ListedPrograms ProgramSet = "listed"
+	AllPrograms    ProgramSet = "all"
+)
+
+// KindStats are the counts of one kind.
+type KindStats struct {
+	Kind
+	Counts
 }
 
 // TemplateStats is how the pool stands with one template.
@@ -73,6 +102,9 @@ type TemplateStats struct {
 	// Used is the last time that somebody asked for a child: zero before the first.
 	Used time.Time `json:"used,omitzero"`
 }
+
+// Kind is the kind that the template is counted under.
+func (t TemplateStats) Kind() Kind { return Kind{Language: t.Language, Programs: setOf(t.Programs)} }
 
 // Durations is a histogram of times in seconds.
 type Durations struct {

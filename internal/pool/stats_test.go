@@ -27,6 +27,42 @@ func TestEndsAreCountedByTheirCauses(t *testing.T) {
 	})
 }
 
+func TestCountsOfAKindOutliveItsTemplates(t *testing.T) {
+	in(t, pool.Config{IdleAfter: time.Second, CloseAfter: time.Second}, func(f *fixture) {
+		shell := sandbox.Template{Language: execution.Bash, Shape: sandbox.Shape{Programs: "*"}}
+		listed := sandbox.Template{Language: execution.Bash, Shape: sandbox.Shape{Programs: "grep"}}
+		for _, t := range []sandbox.Template{one, shell, shell, listed} {
+			r := f.take(t, execution.Local)
+			r.Kill(sandbox.CauseTimeout)
+			r.release()
+			synctest.Wait()
+		}
+		f.pass(time.Hour)
+		got := f.Stats()
+		if len(got.Templates) != 0 {
+			f.Fatalf("templates are left: %+v", got.Templates)
+		}
+		want := map[pool.Kind]uint64{
+			{Language: one.Language, Programs: pool.ListedPrograms}:   1,
+			{Language: execution.Bash, Programs: pool.AllPrograms}:    2,
+			{Language: execution.Bash, Programs: pool.ListedPrograms}: 1,
+		}
+		if len(got.Kinds) != len(want) {
+			f.Errorf("kinds: %+v", got.Kinds)
+		}
+		var opened uint64
+		for _, k := range got.Kinds {
+			if k.Ended["timeout"] != want[k.Kind] || k.FromParked+k.OnDemand != want[k.Kind] || k.Wait.Count != want[k.Kind] {
+				f.Errorf("%+v", k)
+			}
+			opened += k.Opened
+		}
+		if got.Ended["timeout"] != 4 || got.Wait.Count != 4 || got.Opened != opened {
+			f.Errorf("all together: %+v", got.Counts)
+		}
+	})
+}
+
 func TestWaitsAreMeasuredFromTheQuestionToTheChild(t *testing.T) {
 	in(t, pool.Config{Turns: pool.NewTurns(1, 0)}, func(f *fixture) {
 		f.full(one)

@@ -29,6 +29,8 @@ type stock struct {
 	refilling bool
 	births    backoff // of making and keeping children in the background
 	openings  backoff // of opening sources
+
+	counts *counts // of the template's kind
 }
 
 // child is one child from its birth to its end.
@@ -56,7 +58,7 @@ func (p *Pool) stock(t sandbox.Template, now time.Time) *stock {
 	s := p.stocks[t]
 	if s == nil {
 		p.makeRoom()
-		s = &stock{template: t, used: now}
+		s = &stock{template: t, used: now, counts: p.countsOf(t)}
 		p.stocks[t] = s
 		p.retarget()
 		p.tickLater()
@@ -205,7 +207,7 @@ func (p *Pool) park(s *stock, c *child) {
 // mutex is held.
 func (p *Pool) trim(s *stock) {
 	for len(s.parked) > s.target {
-		p.counts.letGo++
+		s.counts.letGo++
 		p.drop(s, max(0, slices.IndexFunc(s.parked, s.stale)))
 	}
 }
@@ -249,7 +251,7 @@ func (p *Pool) follow(c *child) {
 	defer p.unlock()
 	switch c.state {
 	case out, released:
-		p.endings[ended.Cause]++
+		c.from.stock.counts.endings[ended.Cause]++
 	case parked:
 		if !p.closed {
 			p.bury(c, now)
@@ -266,7 +268,7 @@ func (p *Pool) bury(c *child, now time.Time) {
 	s := c.from.stock
 	s.take(slices.Index(s.parked, c))
 	s.births.fail(now)
-	p.counts.died++
+	s.counts.died++
 	p.postpone(s, now)
 }
 

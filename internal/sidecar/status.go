@@ -15,7 +15,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
-	"github.com/gearbox-mcp/gearbox/internal/pool"
+	"github.com/gearbox-mcp/gearbox/internal/telemetry"
 )
 
 // Status is how one running Gearbox stands: what it says of itself.
@@ -34,11 +34,9 @@ type Status struct {
 	Pools     []PoolStatus    `json:"pools"`
 }
 
-// PoolStatus is how the pool of one backend stands.
-type PoolStatus struct {
-	Backend string `json:"backend"`
-	pool.Stats
-}
+// PoolStatus is how the pool of one backend stands: what is shown and what is counted
+// are read from the same.
+type PoolStatus = telemetry.PoolStatus
 
 // Transport is how requests come to a process.
 type Transport string
@@ -90,11 +88,11 @@ func (s *Sidecar) status() Status {
 func (p *places) pools() []PoolStatus {
 	all := []PoolStatus{}
 	if p.boxed != nil {
-		all = append(all, PoolStatus{p.backend.Name(), p.boxed.Stats()})
+		all = append(all, PoolStatus{Backend: p.backend.Name(), Stats: p.boxed.Stats()})
 	}
 	if p.bare != nil {
 		if s := p.bare.Stats(); s.Opened > 0 {
-			all = append(all, PoolStatus{bareName, s})
+			all = append(all, PoolStatus{Backend: bareName, Stats: s})
 		}
 	}
 	return all

@@ -1,7 +1,3 @@
-// Package telemetry is how Gearbox is observed: the keys of its log lines and
-// the line that each audit event becomes.
-//
-// Source code, inputs and outputs never reach a log: code appears as its digest.
 package telemetry
 
 import (
