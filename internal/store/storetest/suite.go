@@ -61,7 +61,7 @@ func Run(t *testing.T, open func(testing.TB) Subject) {
 // finished.
 func Full() execution.Record {
 	r := execution.Record{
-		ID: execution.NewID(), Gear: "restricted", State: execution.StateFinished, Created: Noon, Finished: Noon.Add(time.Second),
+		ID: execution.NewID(), Instance: "4711-X", Gear: "restricted", State: execution.StateFinished, Created: Noon, Finished: Noon.Add(time.Second),
 		Request: execution.Request{
 			Principal: "token:ci", Client: execution.Client{Name: "an \x00 editor", Version: "1.2", Session: "s-1"},
 			Code: "print('ä\U0001F600')\n", Language: execution.Bash, Timeout: 1500 * time.Millisecond, Stdin: []byte{0, 0xff, 'x'},
@@ -134,7 +134,7 @@ func walk(t *testing.T, s Store, r execution.Record) {
 
 func create(t *testing.T, s Store, r execution.Record) {
 	t.Helper()
-	begun := execution.Record{ID: r.ID, Request: r.Request, Gear: r.Gear, Created: r.Created}
+	begun := execution.Record{ID: r.ID, Instance: r.Instance, Request: r.Request, Gear: r.Gear, Created: r.Created}
 	must(t, s.Commit(t.Context(), r.ID, "", execution.StateSubmitted, execution.Change{Create: &begun}, Event(r, audit.Requested)))
 }
 
