@@ -77,7 +77,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.serveCommand(), a.execCommand(), a.installCommand(), a.uninstallCommand(),
-		a.demoCommand(), a.statusCommand(), a.doctorCommand(), a.gearCommand(), a.versionCommand())
+		a.demoCommand(), a.statusCommand(), a.doctorCommand(), a.gearCommand(), a.tokenCommand(), a.versionCommand())
 	return root
 }
 

@@ -21,10 +21,12 @@ type Journal interface {
 	Load(ctx context.Context, p execution.Principal, id execution.ID) (execution.Record, error)
 }
 
-// Gears makes the decision basis of one run. The error is a
-// *[execution.RejectedError] when the named gear is at fault.
+// Gears makes the decision basis of one run: for a principal, whose ceiling is part of
+// it, and the gear that the call named, or none. The error is a
+// *[execution.RejectedError] when the named gear is at fault, or the principal may not
+// run anything.
 type Gears interface {
-	Freeze(name string) (gear.Frozen, error)
+	Freeze(p execution.Principal, name string) (gear.Frozen, error)
 }
 
 // Place is where a run would take place.

@@ -43,6 +43,8 @@ type Options struct {
 	Compat []string
 	// Pool says what stands ready, and how much may run at once.
 	Pool PoolOptions
+	// Web is how requests come in over HTTP; the zero value for not at all.
+	Web WebOptions
 	// Transport tells in the status how requests come in.
 	Transport Transport
 	// DataDir is where everything is kept; empty means GEARBOX_DATA_DIR, then

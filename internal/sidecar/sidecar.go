@@ -19,13 +19,17 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+	"github.com/gearbox-mcp/gearbox/internal/web"
 )
 
 // Sidecar is one running Gearbox. Close ends it.
 type Sidecar struct {
 	engine      *engine.Engine
+	limiter     *quota.Limiter
+	lister      web.Lister
 	server      *mcpserver.Server
 	gears       *gears
 	places      *places
@@ -59,6 +63,9 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err := checkTrust(o, g.base); err != nil {
 		return nil, err
 	}
+	if err := checkSharing(o, g); err != nil {
+		return nil, err
+	}
 	joined, err := instance.Join(dir)
 	if err != nil {
 		return nil, err
@@ -89,9 +96,10 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
-	s.environment = &environment{places: s.places, gear: s.gears.base}
+	s.environment = &environment{places: s.places, gears: s.gears}
+	s.limiter, s.lister = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), journal
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Engine: s.engine, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Engine: s.limiter, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base),
 	})
 	return err
@@ -116,6 +124,9 @@ func (s *Sidecar) Close() error {
 	s.closeOnce.Do(func() {
 		if s.engine != nil {
 			s.engine.Close()
+		}
+		if s.limiter != nil {
+			s.limiter.Close()
 		}
 		var errs []error
 		if s.places != nil {
