@@ -103,7 +103,7 @@ func (l *Limiter) Submit(ctx context.Context, r execution.Request) (execution.ID
 		l.leave(r.Principal)
 		return id, err
 	}
-	l.watch.Go(func() { //nolint:contextcheck // the execution outlives the call
+	l.watch.Go(func() {
 		l.await(r.Principal, id)
 		l.leave(r.Principal)
 	})

@@ -29,6 +29,8 @@ type bearer struct {
 	tokens Tokens
 	logins *logins
 	log    *slog.Logger
+	// recheck is how long the stream of a token that is no longer valid may go on.
+	recheck time.Duration
 	// always says that only the holders of tokens come in over TCP.
 	always atomic.Bool
 }
@@ -44,7 +46,7 @@ func (b *bearer) require(h http.Handler) http.Handler {
 		switch {
 		case errors.Is(err, token.ErrRefused):
 			b.logins.refused(r, err)
-			unauthenticated(w)
+			unauthenticated(w, r)
 		case err != nil:
 			b.log.LogAttrs(r.Context(), slog.LevelError, "nobody can be let in", slog.String("error", err.Error()))
 			fail(w, http.StatusServiceUnavailable, execution.CodeUnavailable, "it cannot be found out now who may come in; the log of the server has the reason")
@@ -112,7 +114,7 @@ func secretOf(r *http.Request) (secret string, sent bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// recheck is how long the stream of a token that is no longer valid may go on.
+// recheck is the default of [bearer.recheck].
 const recheck = 5 * time.Second
 
 // whileValid is a context that ends soon after the token does. Most requests are over
@@ -120,7 +122,7 @@ const recheck = 5 * time.Second
 func (b *bearer) whileValid(ctx context.Context, secret string) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	first := time.AfterFunc(recheck, func() {
+	first := time.AfterFunc(b.recheck, func() {
 		defer close(ended)
 		b.watch(ctx, secret)
 		cancel()
@@ -135,7 +137,7 @@ func (b *bearer) whileValid(ctx context.Context, secret string) (context.Context
 
 // watch returns when the token is no longer valid or ctx has ended.
 func (b *bearer) watch(ctx context.Context, secret string) {
-	again := time.NewTicker(recheck)
+	again := time.NewTicker(b.recheck)
 	defer again.Stop()
 	for {
 		if _, err := b.tokens.Verify(secret); err != nil {
@@ -150,7 +152,7 @@ func (b *bearer) watch(ctx context.Context, secret string) {
 }
 
 // unauthenticated is one answer for every reason.
-func unauthenticated(w http.ResponseWriter) {
+func unauthenticated(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	fail(w, http.StatusUnauthorized, codeUnauthenticated, "a valid token is needed: send it in the header Authorization: Bearer. The operator makes one with: gearbox token create NAME")
+	refuse(w, r, http.StatusUnauthorized, codeUnauthenticated, "a valid token is needed: send it in the header Authorization: Bearer. The operator makes one with: gearbox token create NAME")
 }

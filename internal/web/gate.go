@@ -24,7 +24,7 @@ func newGate(hosts, origins []string) (gate, error) {
 	g := gate{hosts: []string{"localhost"}}
 	for _, h := range hosts {
 		name := hostName(h)
-		if name == "" || strings.ContainsAny(name, "/*?#@ ") {
+		if name == "" || strings.ContainsAny(name, "/*?#@ ") || strings.Contains(h, "/") {
 			return gate{}, fmt.Errorf("%q cannot be the name of a host: write it as clients do, for example gearbox.example", h)
 		}
 		g.hosts = append(g.hosts, name)

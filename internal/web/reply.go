@@ -31,6 +31,14 @@ func fail[C ~string](w http.ResponseWriter, status int, code C, message string) 
 	reply(w, status, f)
 }
 
+// refuse answers a request of which nothing is wanted, without waiting for its body.
+func refuse[C ~string](w http.ResponseWriter, r *http.Request, status int, code C, message string) {
+	if r.ContentLength != 0 {
+		w.Header().Set("Connection", "close")
+	}
+	fail(w, status, code, message)
+}
+
 func reply(w http.ResponseWriter, status int, v any) {
 	text, err := json.Marshal(v)
 	if err != nil { // a value of a program that is no JSON

@@ -87,6 +87,7 @@ type Server struct {
 	gate      gate
 	bearer    *bearer
 	probe     *probe
+	pace      pace
 	http      *http.Server
 	listeners []*listener
 }
@@ -110,8 +111,8 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{c: c, gate: g, probe: newProbe(c.Ready, c.Logger, c.Now)}
-	s.bearer = &bearer{tokens: c.Tokens, logins: newLogins(c.Logins, c.Logger, c.Now), log: c.Logger}
+	s := &Server{c: c, gate: g, pace: defaultPace(), probe: newProbe(c.Ready, c.Logger, c.Now)}
+	s.bearer = &bearer{tokens: c.Tokens, logins: newLogins(c.Logins, c.Logger, c.Now), log: c.Logger, recheck: recheck}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{
@@ -155,22 +156,21 @@ func (s *Server) arrived(ctx context.Context, c net.Conn) context.Context {
 func (s *Server) handler() http.Handler {
 	mux := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out, finish := keepPace(w, r)
+		out, r, finish := s.pace.keep(w, r)
 		defer finish()
 		defer s.recovered(out, r)
 		harden(out.Header())
 		if a := arrivalOf(r); a.refused != nil {
-			w.Header().Set("Connection", "close")
-			fail(out, http.StatusForbidden, codeForbidden, a.refused.Error())
+			refuse(out, r, http.StatusForbidden, codeForbidden, a.refused.Error())
 			return
 		}
 		switch err := s.gate.check(r); {
 		case errors.Is(err, errInQuery):
 			s.bearer.logins.refused(r, err)
-			fail(out, http.StatusBadRequest, execution.CodeInvalidArgument, err.Error())
+			refuse(out, r, http.StatusBadRequest, execution.CodeInvalidArgument, err.Error())
 		case err != nil:
 			s.bearer.logins.refused(r, err)
-			fail(out, http.StatusForbidden, codeForbidden, err.Error())
+			refuse(out, r, http.StatusForbidden, codeForbidden, err.Error())
 		case s.gate.cors(out, r):
 		default:
 			mux.ServeHTTP(out, r)
@@ -226,11 +226,14 @@ func (s *Server) routes() *http.ServeMux {
 func limit(most int64, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > most {
-			w.Header().Set("Connection", "close")
-			fail(w, http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body is longer than the %d bytes that are taken", most))
+			refuse(w, r, http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body is longer than the %d bytes that are taken", most))
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, most)
+		own := w
+		if s, ok := w.(*steady); ok {
+			own = s.ResponseWriter // by which net/http is told to read no further
+		}
+		r.Body = http.MaxBytesReader(own, r.Body, most)
 		h.ServeHTTP(w, r)
 	})
 }
