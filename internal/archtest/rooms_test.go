@@ -20,7 +20,9 @@ var rank = map[string]int{
 	"catalog": 1, // tools to Python, pure
 
 	"clientconfig": 1, // other programs' configuration files, edited in place
-	"instance":     1, // the processes of one data directory: knows nothing of what they answer
+	"socket":       1, // sockets for a user's own processes: knows nothing of what is said over them
+	"instance":     2, // the processes of one data directory: knows nothing of what they answer
+	"token":        2, // credentials and the rights of their holders, from a file
 
 	"gear":     2, // rules from files
 	"analysis": 2, // facts to permissions
@@ -34,6 +36,7 @@ var rank = map[string]int{
 	"egress":      3, // the door of the network
 	"environment": 3, // packages for a run
 
+	"quota":    4, // what one principal may start: stands before the engine, and knows only its methods
 	"approval": 4, // questions to people
 	"gateway":  4, // one tool call
 

@@ -77,7 +77,8 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.serveCommand(), a.execCommand(), a.installCommand(), a.uninstallCommand(),
-		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.auditCommand(), a.doctorCommand(), a.gearCommand(), a.versionCommand())
+		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
+		a.gearCommand(), a.versionCommand())
 	return root
 }
 

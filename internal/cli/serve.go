@@ -12,24 +12,34 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
 
-const serveHelp = `Answer one MCP client over standard input and output until it goes away.
+const serveHelp = `Answer one MCP client over standard input and output until it goes away, or with
+--http and --unix any number of clients until it is stopped.
 
 Clients start this command themselves; gearbox install writes it into their
 configuration. Standard output carries JSON-RPC and nothing else, the log goes to
-standard error as JSON, one object a line.`
+standard error as JSON, one object a line.
+
+Over HTTP clients connect to http://ADDRESS/mcp; /healthz, /readyz, /metrics and
+/api/v1 are there too. Without tokens (gearbox token) ADDRESS has to be a loopback
+address. The socket of --unix is for your own processes alone. SIGTERM and SIGINT let
+calls end first, a second one ends all at once.`
 
 func (a *app) serveCommand() *cobra.Command {
 	var o sidecar.Options
 	c := &cobra.Command{
-		Use: "serve", Short: "Answer an MCP client over standard input and output", Long: serveHelp, Args: noArguments,
+		Use: "serve", Short: "Answer MCP clients over standard input and output, or over HTTP", Long: serveHelp, Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), o) },
 	}
 	addServerFlags(c.Flags(), &o)
 	addPoolFlags(c.Flags(), &o.Pool)
+	addWebFlags(c.Flags(), &o.Web)
 	return c
 }
 
 func (a *app) serve(ctx context.Context, o sidecar.Options) error {
+	if o.Web.On() {
+		return a.serveWeb(ctx, o)
+	}
 	if isTerminal(a.In) {
 		a.sayf("%s", onTerminal)
 	}

@@ -149,7 +149,7 @@ func (c *counted) Child(ctx context.Context, t sandbox.Template, p execution.Pri
 
 type named string
 
-func (n named) Freeze(string) (gear.Frozen, error) {
+func (n named) Freeze(execution.Principal, string) (gear.Frozen, error) {
 	name := string(n)
 	if name == "" {
 		name = "user_confirmed"

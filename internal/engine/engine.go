@@ -89,7 +89,7 @@ func New(c Config) (*Engine, error) {
 // *[execution.RejectedError] when the call cannot be taken: then there is no
 // operation.
 func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID, error) {
-	frozen, err := e.c.Gears.Freeze(r.Gear)
+	frozen, err := e.c.Gears.Freeze(r.Principal, r.Gear)
 	if err != nil {
 		return "", err
 	}

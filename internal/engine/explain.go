@@ -12,7 +12,7 @@ import (
 // with, in a child that is killed afterwards. Nothing of the program runs, and no
 // operation is made. Source that does not parse is a *[execution.RejectedError].
 func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy.Permission, error) {
-	frozen, err := e.c.Gears.Freeze(r.Gear)
+	frozen, err := e.c.Gears.Freeze(r.Principal, r.Gear)
 	if err != nil {
 		return nil, err
 	}

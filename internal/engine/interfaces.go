@@ -24,10 +24,12 @@ type Journal interface {
 	Interrupt(ctx context.Context, alive func(instance string) bool, end func(execution.Record) (execution.Change, audit.Event)) (int, error)
 }
 
-// Gears makes the decision basis of one run. The error is a
-// *[execution.RejectedError] when the named gear is at fault.
+// Gears makes the decision basis of one run: for a principal, whose ceiling is part of
+// it, and the gear that the call named, or none. The error is a
+// *[execution.RejectedError] when the named gear is at fault, or the principal may not
+// run anything.
 type Gears interface {
-	Freeze(name string) (gear.Frozen, error)
+	Freeze(p execution.Principal, name string) (gear.Frozen, error)
 }
 
 // Place is where a run would take place.

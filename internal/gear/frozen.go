@@ -74,7 +74,7 @@ func Freeze(server Gear, call, ceiling *Gear, o Overlays) (Frozen, error) {
 		return Frozen{}, fmt.Errorf("%s runs without a sandbox, where nothing can hold a rule that denies or asks: remove --deny, --ask and such rules of the operator's file, or choose another gear", server.Name)
 	}
 	f.narrow(parts)
-	f.env = sharedEnv(f.server, f.call)
+	f.env = sharedEnv(f.server, f.call, f.ceiling)
 	f.own = slices.Sorted(maps.Keys(f.env))
 	f.own = append(sandboxEnv(), f.own...)
 	f.programs = f.grantedPrograms()
@@ -118,12 +118,15 @@ func smaller(a, b int) int {
 	return a
 }
 
-// sharedEnv is what the server's gear sets and the call's does not take away.
-func sharedEnv(server Gear, call *Gear) map[string]string {
+// sharedEnv is what the server's gear sets and none of the others takes away.
+func sharedEnv(server Gear, others ...*Gear) map[string]string {
 	env := maps.Clone(server.Env)
-	if call != nil {
+	for _, g := range others {
+		if g == nil {
+			continue
+		}
 		maps.DeleteFunc(env, func(k, v string) bool {
-			w, ok := call.Env[k]
+			w, ok := g.Env[k]
 			return !ok || v != w
 		})
 	}
@@ -204,26 +207,34 @@ func written(rules []policy.Rule) []string {
 // IsZero reports whether nothing was frozen.
 func (f Frozen) IsZero() bool { return f.f == nil }
 
-// Name is the gear's name; when a call named another one, both.
+// Name is the gear's name; when a call named another one, or the principal's ceiling
+// is another one, all of them.
 func (f Frozen) Name() string {
-	switch {
-	case f.f == nil:
+	if f.f == nil {
 		return ""
-	case f.f.call != nil && f.f.call.Name != f.f.server.Name:
-		return f.f.server.Name + "+" + f.f.call.Name
 	}
-	return f.f.server.Name
+	names := []string{f.f.server.Name}
+	for _, g := range []*Gear{f.f.call, f.f.ceiling} {
+		if g != nil && !slices.Contains(names, g.Name) {
+			names = append(names, g.Name)
+		}
+	}
+	return strings.Join(names, "+")
 }
 
 // Description says in a sentence what the gear is for.
 func (f Frozen) Description() string {
-	switch {
-	case f.f == nil:
+	if f.f == nil {
 		return ""
-	case f.f.call != nil && f.f.call.Name != f.f.server.Name:
-		return strings.TrimSpace(f.f.server.Description + " Narrowed by the call: " + f.f.call.Description)
 	}
-	return f.f.server.Description
+	s := f.f.server.Description
+	if g := f.f.call; g != nil && g.Name != f.f.server.Name {
+		s += " Narrowed by the call: " + g.Description
+	}
+	if g := f.f.ceiling; g != nil && g.Name != f.f.server.Name {
+		s += " Narrowed by the ceiling of the principal: " + g.Description
+	}
+	return strings.TrimSpace(s)
 }
 
 // Digest is the digest of all that decides: the gears as resolved, and the

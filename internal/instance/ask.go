@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+
+	"github.com/gearbox-mcp/gearbox/internal/socket"
 )
 
 // maxAnswer bounds what is read of an answer.
@@ -66,7 +68,9 @@ func (m Member) exchange(ctx context.Context, method, path string, question []by
 	}
 	transport := &http.Transport{
 		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, m.dir, m.ID.socket()) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return socket.Dial(ctx, m.dir, m.ID.socket())
+		},
 	}
 	answer, err := transport.RoundTrip(r)
 	if err != nil {

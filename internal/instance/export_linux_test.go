@@ -1,7 +1,9 @@
 package instance
 
+import "github.com/gearbox-mcp/gearbox/internal/socket"
+
 // CheckPeer and Listen are tested where their order matters, which a server hides.
 var (
-	CheckPeer = checkPeer
-	Listen    = listen
+	CheckPeer = socket.CheckPeer
+	Listen    = socket.Listen
 )

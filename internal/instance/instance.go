@@ -39,6 +39,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/gearbox-mcp/gearbox/internal/socket"
 )
 
 // folder is the directory of leases and sockets below the data directory.
@@ -128,7 +130,7 @@ func (i *Instance) ID() ID { return i.id }
 // connect, and is called at most once. The error wraps [errors.ErrUnsupported] on
 // systems that do not tell who is at the other end of a socket.
 func (i *Instance) Answer(ctx context.Context, h http.Handler, log *slog.Logger) error {
-	l, err := listen(ctx, i.dir, i.id.socket())
+	l, err := socket.Listen(ctx, i.dir, i.id.socket())
 	if err != nil {
 		return fmt.Errorf("listen for questions about this instance: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/socket"
 )
 
 // The bounds of one question. Whoever asks sits on the same machine, so that a slow
@@ -31,7 +33,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			err := checkPeer(c)
+			err := socket.CheckPeer(c)
 			if err != nil {
 				log.Warn("a process that may not ask this instance was refused", "reason", err)
 			}

@@ -23,7 +23,7 @@ const (
 // Profiles lists the compatibility profiles.
 func Profiles() []string { return []string{ProfilePythonInterpreter, ProfileMCPRunPython} }
 
-func profile(name string) (func(*Server) tool, error) {
+func profile(name string) (func(*service) tool, error) {
 	switch name {
 	case ProfilePythonInterpreter:
 		return runScriptTool, nil
@@ -35,7 +35,7 @@ func profile(name string) (func(*Server) tool, error) {
 
 // compat runs the code of a profile's tool to its end: these tools know of no
 // operation that one could come back to.
-func (s *Server) compat(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments) (execution.Result, error) {
+func (s *service) compat(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments) (execution.Result, error) {
 	res, err := s.run(ctx, req, args, execution.MaxWait)
 	if err == nil && res.Status == execution.StatusRunning {
 		id := res.OperationID
@@ -62,7 +62,7 @@ func plainText(text string, isError bool) *mcp.CallToolResult {
 }
 
 // rejectedText answers a call that a profile's tool could not take.
-func (s *Server) rejectedText(ctx context.Context, err error) *mcp.CallToolResult {
+func (s *service) rejectedText(ctx context.Context, err error) *mcp.CallToolResult {
 	return plainText(text(s.settled(ctx, "", execution.Result{}, err)), true)
 }
 
@@ -80,7 +80,7 @@ type scriptArguments struct {
 
 // runScriptTool is the tool of bimalpaudels/python-interpreter-mcp, whose
 // documentation names the argument code and whose program names it script.
-func runScriptTool(s *Server) tool {
+func runScriptTool(s *service) tool {
 	return tool{&mcp.Tool{
 		Name:        "run_script",
 		Description: "Run a Python script and return exactly what it prints.",
@@ -92,7 +92,7 @@ func runScriptTool(s *Server) tool {
 	}, s.runScript}
 }
 
-func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *service) runScript(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args scriptArguments
 	if err := decode(req.Params.Arguments, &args); err != nil {
 		return s.rejectedText(ctx, err), nil

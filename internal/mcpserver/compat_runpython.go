@@ -19,7 +19,7 @@ type runPythonArguments struct {
 }
 
 // runPythonCodeTool is the tool of pydantic/mcp-run-python.
-func runPythonCodeTool(s *Server) tool {
+func runPythonCodeTool(s *service) tool {
 	return tool{&mcp.Tool{
 		Name: "run_python_code",
 		Description: "Tool to execute Python code and return stdout, stderr, and return value. " +
@@ -37,7 +37,7 @@ func runPythonCodeTool(s *Server) tool {
 
 // runPythonCode answers as the original does. A program that fails is no error
 // of the call there: clients of it raise one, and give up after a few.
-func (s *Server) runPythonCode(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *service) runPythonCode(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args runPythonArguments
 	if err := decode(req.Params.Arguments, &args); err != nil {
 		return s.rejectedText(ctx, err), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
-func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *service) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args execution.Arguments
 	if err := decode(req.Params.Arguments, &args); err != nil {
 		return nil, err
@@ -28,10 +28,13 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 
 // run submits a call and waits for its end. A failure of ours after the
 // operation was made is an answer that names the operation.
-func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments, wait time.Duration) (execution.Result, error) {
-	r, err := args.Request(s.principal, client(req))
+func (s *service) run(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments, wait time.Duration) (execution.Result, error) {
+	r, err := args.Request(s.caller.Principal, client(req))
 	if err != nil {
 		return execution.Result{}, err
+	}
+	if !s.caller.MayWrite(r.Language) {
+		return execution.Result{}, refuse("language", "%s is not among the languages that you may use", r.Language)
 	}
 	id, err := s.engine.Submit(ctx, r)
 	if err != nil {
@@ -45,7 +48,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, args executi
 }
 
 // settled makes an answer of what waiting for a known operation came to.
-func (s *Server) settled(ctx context.Context, id execution.ID, res execution.Result, err error) execution.Result {
+func (s *service) settled(ctx context.Context, id execution.ID, res execution.Result, err error) execution.Result {
 	var rejected *execution.RejectedError
 	switch {
 	case err == nil:
@@ -68,25 +71,28 @@ func asked(ctx context.Context) bool {
 // cancelTime bounds the killing of a process tree.
 const cancelTime = 10 * time.Second
 
-func (s *Server) cancel(ctx context.Context, id execution.ID) (execution.Result, error) {
+func (s *service) cancel(ctx context.Context, id execution.ID) (execution.Result, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
-	return s.engine.Cancel(ctx, s.principal, id)
+	return s.engine.Cancel(ctx, s.caller.Principal, id)
 }
 
 // wait waits for the end of an operation and meanwhile tells the client, if it
 // asked for that, that something still happens.
-func (s *Server) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (execution.Result, error) {
+func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (execution.Result, error) {
 	stop := s.keepAlive(ctx, req)
 	defer stop()
-	return s.engine.Wait(ctx, s.principal, id, d)
+	return s.engine.Wait(ctx, s.caller.Principal, id, d)
 }
 
 // client is what the other end says of itself.
 func client(req *mcp.CallToolRequest) execution.Client {
 	c := execution.Client{Session: req.Session.ID()}
 	if info := req.ClientInfo(); info != nil {
-		c.Name, c.Version = info.Name, info.Version
+		c.Name, c.Version = prefix(info.Name, maxClient), prefix(info.Version, maxClient)
 	}
 	return c
 }
+
+// maxClient bounds what is recorded of a client's name, and of its version.
+const maxClient = 200

@@ -132,7 +132,7 @@ func (e *scriptedEngine) Output(_ context.Context, _ execution.Principal, id exe
 
 type fixedEnvironment struct{}
 
-func (fixedEnvironment) Info(context.Context) (Info, error) {
+func (fixedEnvironment) Info(context.Context, execution.Principal) (Info, error) {
 	return Info{
 		Python: "3.14.6", Gear: "user_confirmed", GearDescription: "computation runs, the rest asks",
 		Languages: []execution.Language{execution.Python, execution.Bash}, WorkDir: "/workspace",
@@ -153,18 +153,24 @@ func (fixedEnvironment) Packages(_ context.Context, query string) (PackageList, 
 	return l, nil
 }
 
-func (fixedEnvironment) GearText(context.Context) (string, error) { return "default: ask\n", nil }
+func (fixedEnvironment) GearText(context.Context, execution.Principal) (string, error) {
+	return "default: ask\n", nil
+}
 
 // brokenEnvironment fails whatever it is asked.
 type brokenEnvironment struct{}
 
-func (brokenEnvironment) Info(context.Context) (Info, error) { return Info{}, errSecret }
+func (brokenEnvironment) Info(context.Context, execution.Principal) (Info, error) {
+	return Info{}, errSecret
+}
 
 func (brokenEnvironment) Packages(context.Context, string) (PackageList, error) {
 	return PackageList{}, errSecret
 }
 
-func (brokenEnvironment) GearText(context.Context) (string, error) { return "", errSecret }
+func (brokenEnvironment) GearText(context.Context, execution.Principal) (string, error) {
+	return "", errSecret
+}
 
 // logBook is a log to look into. It is safe for concurrent use.
 type logBook struct {

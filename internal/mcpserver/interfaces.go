@@ -27,12 +27,14 @@ type Engine interface {
 // Environment tells what code would find. Its methods do not wait for anything
 // that is still being prepared.
 type Environment interface {
-	Info(context.Context) (Info, error)
+	// Info describes what the principal's code finds.
+	Info(context.Context, execution.Principal) (Info, error)
 	// Packages lists the installed packages whose name or import name contains
 	// the query, without regard to case; all of them for an empty query.
 	Packages(ctx context.Context, query string) (PackageList, error)
-	// GearText is the gear in force, in the file format, with its overlays.
-	GearText(context.Context) (string, error)
+	// GearText is the gear in force for the principal, in the file format, with its
+	// overlays.
+	GearText(context.Context, execution.Principal) (string, error)
 }
 
 // Info describes the place where code runs.

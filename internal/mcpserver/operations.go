@@ -32,7 +32,7 @@ func (a getArguments) check() error {
 	return nil
 }
 
-func (s *Server) getOperation(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *service) getOperation(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args getArguments
 	if err := decode(req.Params.Arguments, &args); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (s *Server) getOperation(ctx context.Context, req *mcp.CallToolRequest) (*m
 }
 
 // output reads on where an answer left off.
-func (s *Server) output(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, args getArguments, wait time.Duration) (*mcp.CallToolResult, error) {
+func (s *service) output(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, args getArguments, wait time.Duration) (*mcp.CallToolResult, error) {
 	if wait > 0 {
 		if _, err := s.wait(ctx, req, id, wait); err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (s *Server) output(ctx context.Context, req *mcp.CallToolRequest, id execut
 	if args.OutputOffset != nil {
 		offset = *args.OutputOffset
 	}
-	chunk, err := s.engine.Output(ctx, s.principal, id, *args.Stream, offset, perCopy)
+	chunk, err := s.engine.Output(ctx, s.caller.Principal, id, *args.Stream, offset, perCopy)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ type cancelArguments struct {
 	OperationID string `json:"operation_id"`
 }
 
-func (s *Server) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *service) cancelOperation(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args cancelArguments
 	if err := decode(req.Params.Arguments, &args); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ type packagesArguments struct {
 	Query string `json:"query"`
 }
 
-func (s *Server) listPackages(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *service) listPackages(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args packagesArguments
 	if err := decode(req.Params.Arguments, &args); err != nil {
 		return nil, err

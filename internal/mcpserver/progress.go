@@ -16,7 +16,7 @@ const progressEvery = 10 * time.Second
 // keepAlive sends progress notifications until the returned function is called,
 // if the client gave a token for them. That function returns when the last
 // notification is out: TypeScript clients lose one that arrives with the answer.
-func (s *Server) keepAlive(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
+func (s *service) keepAlive(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
@@ -30,7 +30,7 @@ func (s *Server) keepAlive(ctx context.Context, req *mcp.CallToolRequest) (stop 
 	}
 }
 
-func (s *Server) sendProgress(ctx context.Context, session *mcp.ServerSession, token any) {
+func (s *service) sendProgress(ctx context.Context, session *mcp.ServerSession, token any) {
 	start := time.Now()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()

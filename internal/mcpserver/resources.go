@@ -3,21 +3,24 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
 const plain = "text/plain"
 
-func (s *Server) addResources() {
+func (s *service) addResources() {
 	for _, r := range []struct {
 		uri, name, title, description string
 		read                          func(context.Context) (string, error)
 	}{
 		{"env://info", "info", "Execution Environment Info", "Python version, safety gear, languages, working directory, isolation and limits.", s.info},
 		{"env://packages", "packages", "Installed packages", "The packages beside the standard library.", s.packages},
-		{"env://gear", "gear", "Safety gear", "The policy in force, in the format of gear files.", s.environment.GearText},
+		{"env://gear", "gear", "Safety gear", "The policy in force, in the format of gear files.", s.gearText},
 	} {
 		s.mcp.AddResource(&mcp.Resource{
 			URI: r.uri, Name: r.name, Title: r.title, Description: r.description, MIMEType: plain,
@@ -27,7 +30,7 @@ func (s *Server) addResources() {
 
 // reader answers one resource. A resource has no place for an error but the
 // protocol's, so the reason goes to the log and a general word to the client.
-func (s *Server) reader(read func(context.Context) (string, error)) mcp.ResourceHandler {
+func (s *service) reader(read func(context.Context) (string, error)) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		text, err := read(ctx)
 		if err != nil {
@@ -38,20 +41,25 @@ func (s *Server) reader(read func(context.Context) (string, error)) mcp.Resource
 	}
 }
 
-func (s *Server) info(ctx context.Context) (string, error) {
-	i, err := s.environment.Info(ctx)
+func (s *service) info(ctx context.Context) (string, error) {
+	i, err := s.environment.Info(ctx, s.caller.Principal)
 	if err != nil {
 		return "", err
 	}
+	i.Languages = slices.DeleteFunc(slices.Clone(i.Languages), func(l execution.Language) bool { return !s.caller.MayWrite(l) })
 	return i.text(), nil
 }
 
-func (s *Server) packages(ctx context.Context) (string, error) {
+func (s *service) packages(ctx context.Context) (string, error) {
 	l, err := s.environment.Packages(ctx, "")
 	if err != nil {
 		return "", err
 	}
 	return packagesText(l) + "\n", nil
+}
+
+func (s *service) gearText(ctx context.Context) (string, error) {
+	return s.environment.GearText(ctx, s.caller.Principal)
 }
 
 func (i Info) text() string {

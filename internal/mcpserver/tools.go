@@ -16,40 +16,49 @@ import (
 var streams = [...]string{"stdout", "stderr"}
 
 // tools are the default tools, in the order in which they are listed.
-func (s *Server) tools(languages []execution.Language) []tool {
-	return []tool{
-		{executeTool(languages), s.execute},
+func (s *service) tools(languages []execution.Language) []tool {
+	tools := []tool{
 		{getOperationTool(), s.getOperation},
 		{cancelOperationTool(), s.cancelOperation},
 		{listPackagesTool(), s.listPackages},
 	}
+	if len(languages) == 0 {
+		return tools // nothing could be run
+	}
+	return append([]tool{{executeTool(languages), s.execute}}, tools...)
 }
 
 func executeTool(languages []execution.Language) *mcp.Tool {
 	limits := execution.DefaultLimits()
-	what, which, variables := "Run Python", "python", "JSON values that become Python globals."
-	if slices.Contains(languages, execution.Bash) {
-		what, which = "Run Python or bash", "python or bash"
+	what, value, variables := "Run Python", asNotebook, "JSON values that become Python globals."
+	which, required := &jsonschema.Schema{Type: "string", Description: "python", Default: json.RawMessage(`"python"`)}, []string{"code"}
+	switch bash := slices.Contains(languages, execution.Bash); {
+	case bash && slices.Contains(languages, execution.Python):
+		what, which.Description = "Run Python or bash", "python or bash"
 		variables = "JSON values that become Python globals, in bash environment variables."
+	case bash:
+		what, value, variables = "Run bash", "", "JSON values that become environment variables."
+		which.Description, which.Default, required = "bash", nil, []string{"code", "language"}
 	}
 	return &mcp.Tool{
 		Name: "execute",
-		Description: what + " in a sandbox and get its output. As in a notebook, the value of the last Python expression is " +
-			"returned and top-level await works. Every call starts fresh: nothing is kept from earlier calls. The working directory is /workspace. " +
+		Description: what + " in a sandbox and get its output. " + value + "Every call starts fresh: nothing is kept from earlier calls. The working directory is /workspace. " +
 			"Code that needs more than the operator permits is refused before it runs, with the line and what to change.",
 		Annotations: runs("Run code"),
 		InputSchema: object([]property{
 			{"code", &jsonschema.Schema{Type: "string", Description: "The source to run."}},
-			{"language", &jsonschema.Schema{Type: "string", Description: which, Default: json.RawMessage(`"python"`)}},
+			{"language", which},
 			{"timeout_seconds", timeoutSchema(limits.MaxTimeout)},
 			waitProperty(),
 			{"stdin", &jsonschema.Schema{Type: "string", Description: "Text on the standard input."}},
 			{"variables", &jsonschema.Schema{Type: "object", Description: variables}},
 			{"files", filesSchema()},
 			{"gear", &jsonschema.Schema{Type: "string", Description: "Run under this gear too: the stricter of it and the server's holds."}},
-		}, "code"),
+		}, required...),
 	}
 }
+
+const asNotebook = "As in a notebook, the value of the last Python expression is returned and top-level await works. "
 
 func filesSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
@@ -150,4 +159,20 @@ func waitProperty() property {
 
 func operationProperty() property {
 	return property{"operation_id", &jsonschema.Schema{Type: "string", Description: "From the answer of execute."}}
+}
+
+// ToolNames lists every tool that a server may offer, with every compatibility profile.
+func ToolNames() []string {
+	s := &service{Server: &Server{}}
+	tools := s.tools([]execution.Language{execution.Python})
+	for _, name := range Profiles() {
+		if p, err := profile(name); err == nil {
+			tools = append(tools, p(s))
+		}
+	}
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
+		names = append(names, t.definition.Name)
+	}
+	return names
 }

@@ -19,7 +19,7 @@ import (
 func shell(t *testing.T, o sidecar.Options) *sidecar.Sidecar {
 	t.Helper()
 	s := open(t, o)
-	info, err := s.Environment().Info(t.Context())
+	info, err := s.Environment().Info(t.Context(), execution.Local)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,25 +6,28 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/cpython"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
-	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 )
 
 // environment answers what code would find.
 type environment struct {
 	places *places
-	gear   gear.Frozen
+	gears  *gears
 }
 
 var _ mcpserver.Environment = (*environment)(nil)
 
 // Info implements [mcpserver.Environment].
-func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
-	info := mcpserver.Info{
-		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: e.places.languages(e.gear),
-		WorkDir: "/workspace", Limits: e.gear.Limits(),
+func (e *environment) Info(ctx context.Context, p execution.Principal) (mcpserver.Info, error) {
+	g, err := e.gears.Freeze(p, "")
+	if err != nil {
+		return mcpserver.Info{}, err
 	}
-	place, err := e.places.Place(ctx, execution.Local, e.gear, e.places.mainLanguage())
+	info := mcpserver.Info{
+		Gear: g.Name(), GearDescription: g.Description(), Languages: e.places.languages(g),
+		WorkDir: "/workspace", Limits: g.Limits(),
+	}
+	place, err := e.places.Place(ctx, p, g, e.places.mainLanguage())
 	if err != nil {
 		info.Warnings = []string{err.Error()}
 		return info, nil
@@ -82,4 +85,10 @@ func matches(p cpython.Package, query string) bool {
 }
 
 // GearText implements [mcpserver.Environment].
-func (e *environment) GearText(context.Context) (string, error) { return e.gear.Show() }
+func (e *environment) GearText(_ context.Context, p execution.Principal) (string, error) {
+	g, err := e.gears.Freeze(p, "")
+	if err != nil {
+		return "", err
+	}
+	return g.Show()
+}

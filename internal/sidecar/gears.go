@@ -11,11 +11,13 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
+	"github.com/gearbox-mcp/gearbox/internal/token"
 )
 
 // gears holds what the operator chose at start.
 type gears struct {
 	registry *gear.Registry
+	tokens   *token.Register // whose holders have ceilings
 	server   gear.Gear
 	overlays gear.Overlays
 	base     gear.Frozen // what decides when a call names no gear
@@ -23,7 +25,7 @@ type gears struct {
 
 // openGears resolves what the options name. Nothing is made on the disk.
 func openGears(o Options, dataDir string) (*gears, error) {
-	g := &gears{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears"))}
+	g := &gears{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears")), tokens: openTokens(dataDir)}
 	var err error
 	if name := o.gear(); isFile(name) {
 		g.server, err = g.registry.LoadFile(name)
@@ -142,14 +144,21 @@ func checkTrust(o Options, g gear.Frozen) error {
 }
 
 // Freeze implements [engine.Gears].
-func (g *gears) Freeze(name string) (gear.Frozen, error) {
-	if name == "" {
+func (g *gears) Freeze(p execution.Principal, name string) (gear.Frozen, error) {
+	ceiling, err := g.ceiling(p)
+	if err != nil {
+		return gear.Frozen{}, err
+	}
+	if name == "" && ceiling == nil {
 		return g.base, nil
+	}
+	if name == "" {
+		return gear.Freeze(g.server, nil, ceiling, g.overlays)
 	}
 	call, err := g.registry.Get(name)
 	if err == nil {
 		var f gear.Frozen
-		if f, err = gear.Freeze(g.server, &call, nil, g.overlays); err == nil {
+		if f, err = gear.Freeze(g.server, &call, ceiling, g.overlays); err == nil {
 			return f, nil
 		}
 	}

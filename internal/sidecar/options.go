@@ -41,8 +41,12 @@ type Options struct {
 	FinishPreparing bool
 	// Compat names the drop-in profiles to add.
 	Compat []string
+	// Records say how operations and audit events are kept.
+	Records RecordOptions
 	// Pool says what stands ready, and how much may run at once.
 	Pool PoolOptions
+	// Web is how requests come in over HTTP; the zero value for not at all.
+	Web WebOptions
 	// Transport tells in the status how requests come in.
 	Transport Transport
 	// DataDir is where everything is kept; empty means GEARBOX_DATA_DIR, then

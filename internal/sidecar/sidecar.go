@@ -19,6 +19,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
 )
@@ -26,12 +27,18 @@ import (
 // Sidecar is one running Gearbox. Close ends it.
 type Sidecar struct {
 	engine      *engine.Engine
+	limiter     *quota.Limiter
+	records     *store.SQLite
+	metrics     *telemetry.Metrics
+	logins      logins
 	server      *mcpserver.Server
 	gears       *gears
 	places      *places
 	environment *environment
 	instance    *instance.Instance
 	self        Status // the parts that stay the same
+	chores      sync.WaitGroup
+	stopChores  context.CancelFunc
 	closeOnce   sync.Once
 	closeErr    error
 }
@@ -59,15 +66,21 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err := checkTrust(o, g.base); err != nil {
 		return nil, err
 	}
+	if err := checkSharing(o, g); err != nil {
+		return nil, err
+	}
 	joined, err := instance.Join(dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &Sidecar{gears: g, instance: joined, self: self(o, version, g)}
+	ctx, s.stopChores = context.WithCancel(ctx)
 	if err := s.assemble(ctx, o, dir, l, progress); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.watch(ctx)
 	s.answer(ctx, l)
+	s.chores.Go(func() { s.keepRecords(ctx, o.Records.retention(), l) })
 	return s, nil
 }
 
@@ -76,7 +89,10 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if s.places, err = newPlaces(ctx, o, dir, s.gears.base, l, progress); err != nil {
 		return err
 	}
-	journal := store.NewMemory(telemetry.AuditLog(l))
+	journal, err := s.openRecords(ctx, o, dir, l)
+	if err != nil {
+		return err
+	}
 	door, err := authz.New(authz.Config{
 		Recorder: journal, Approver: authz.NoApprover{}, Mechanisms: mechanisms, Now: time.Now,
 	})
@@ -84,14 +100,16 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.engine, err = engine.New(engine.Config{
-		Journal: journal, Gears: s.gears, Places: s.places, Door: door, Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
+		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
+		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l},
 	})
 	if err != nil {
 		return err
 	}
-	s.environment = &environment{places: s.places, gear: s.gears.base}
+	s.environment = &environment{places: s.places, gears: s.gears}
+	s.limiter, s.logins = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), logins{journal, s.metrics}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Engine: s.engine, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base),
 	})
 	return err
@@ -117,9 +135,17 @@ func (s *Sidecar) Close() error {
 		if s.engine != nil {
 			s.engine.Close()
 		}
+		if s.limiter != nil {
+			s.limiter.Close()
+		}
 		var errs []error
 		if s.places != nil {
 			errs = append(errs, s.places.close())
+		}
+		s.stopChores()
+		s.chores.Wait()
+		if s.records != nil {
+			errs = append(errs, s.records.Close())
 		}
 		errs = append(errs, s.instance.Leave())
 		s.closeErr = errors.Join(errs...)

@@ -26,7 +26,11 @@ import (
 
 func TestMain(m *testing.M) {
 	sidecar.Reexec()
-	os.Exit(m.Run())
+	code := m.Run()
+	if dir, err := webDir(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
 }
 
 // open starts a sidecar that is closed at the end of the test.

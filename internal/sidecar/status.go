@@ -45,6 +45,7 @@ type Transport string
 // their own names.
 const (
 	TransportStdio   Transport = "stdio"
+	TransportHTTP    Transport = "http"
 	TransportExec    Transport = "exec"
 	TransportDoctor  Transport = "doctor"
 	TransportExplain Transport = "gear explain"

@@ -87,7 +87,7 @@ func (s *SQLite) where(ctx context.Context, f Filter) (string, []any, error) {
 	add(!f.Since.IsZero(), "created >= ?", nanoseconds(f.Since))
 	if f.Before != "" {
 		var n int64
-		if err := s.reads.QueryRowContext(ctx, "SELECT n FROM operations WHERE id = ?", string(f.Before)).Scan(&n); err != nil {
+		if err := s.reads.QueryRowContext(ctx, "SELECT n FROM operations WHERE id = ?1 AND (?2 = '' OR principal = ?2)", string(f.Before), string(f.Principal)).Scan(&n); err != nil {
 			return "", nil, fmt.Errorf("find %s: %w", f.Before, s.missing(err))
 		}
 		add(true, "n < ?", n)

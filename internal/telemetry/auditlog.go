@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
 // The keys of log lines. One name per idea, so that a query written once goes on
@@ -28,13 +29,33 @@ const (
 	KeyError      = "error"
 )
 
-// AuditLog writes one line per event.
-func AuditLog(l *slog.Logger) func(context.Context, ...audit.Event) error {
-	return func(ctx context.Context, events ...audit.Event) error {
-		for _, e := range events {
-			l.LogAttrs(ctx, slog.LevelInfo, string(e.Type), attributes(e)...)
-		}
-		return nil
+// Log writes a line for each event that a journal has kept.
+func Log(next Journal, l *slog.Logger) Journal { return logged{next, l} }
+
+type logged struct {
+	Journal
+	log *slog.Logger
+}
+
+func (j logged) Commit(ctx context.Context, id execution.ID, from, to execution.State, c execution.Change, events ...audit.Event) error {
+	err := j.Journal.Commit(ctx, id, from, to, c, events...)
+	if err == nil {
+		j.tell(ctx, events)
+	}
+	return err
+}
+
+func (j logged) Record(ctx context.Context, events ...audit.Event) error {
+	err := j.Journal.Record(ctx, events...)
+	if err == nil {
+		j.tell(ctx, events)
+	}
+	return err
+}
+
+func (j logged) tell(ctx context.Context, events []audit.Event) {
+	for _, e := range events {
+		j.log.LogAttrs(ctx, slog.LevelInfo, string(e.Type), attributes(e)...)
 	}
 }
 

@@ -280,6 +280,10 @@ func (nothing) Commit(context.Context, execution.ID, execution.State, execution.
 	return nil
 }
 
+func (nothing) Interrupt(context.Context, func(string) bool, func(execution.Record) (execution.Change, audit.Event)) (int, error) {
+	return 0, nil
+}
+
 func (nothing) Load(context.Context, execution.Principal, execution.ID) (execution.Record, error) {
 	return execution.Record{}, engine.ErrNotFound
 }

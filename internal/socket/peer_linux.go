@@ -1,4 +1,4 @@
-package instance
+package socket
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkPeer is nil when the process at the other end of c may ask: it belongs to the
+// CheckPeer is nil when the process at the other end of c may ask: it belongs to the
 // same user or to root, and to this process's own user namespace. What cannot be
 // found out is a refusal.
-func checkPeer(c net.Conn) error {
+func CheckPeer(c net.Conn) error {
 	p, err := peerOf(c)
 	if err != nil {
 		return fmt.Errorf("who asks cannot be found out: %w", err)

@@ -1,4 +1,4 @@
-package instance
+package socket
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listen makes the socket dir/name with mode 0600.
-func listen(ctx context.Context, dir, name string) (net.Listener, error) {
+// Listen makes the socket dir/name with mode 0600.
+func Listen(ctx context.Context, dir, name string) (net.Listener, error) {
 	var modeErr error
 	// A socket file gets the mode of its socket at the moment of binding, so that no
 	// other user can connect in between.
@@ -29,13 +29,13 @@ func listen(ctx context.Context, dir, name string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The short path is of use for this moment alone; [Instance.Leave] removes the file.
+	// The short path is of use for this moment alone; whoever listens removes the file.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	return l, nil
 }
 
-// dial connects with the socket dir/name.
-func dial(ctx context.Context, dir, name string) (net.Conn, error) {
+// Dial connects with the socket dir/name.
+func Dial(ctx context.Context, dir, name string) (net.Conn, error) {
 	var c net.Conn
 	err := within(dir, name, func(path string) (err error) {
 		c, err = new(net.Dialer).DialContext(ctx, "unix", path)

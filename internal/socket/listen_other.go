@@ -1,6 +1,6 @@
 //go:build !linux
 
-package instance
+package socket
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 // maxAddress is what the address of a socket holds on the BSDs, macOS among them.
 const maxAddress = 103
 
-// listen makes the socket dir/name with mode 0600, where the other end of a
+// Listen makes the socket dir/name with mode 0600, where the other end of a
 // connection can be checked.
-func listen(ctx context.Context, dir, name string) (net.Listener, error) {
+func Listen(ctx context.Context, dir, name string) (net.Listener, error) {
 	if runtime.GOOS != "darwin" {
 		return nil, fmt.Errorf("%s does not tell who is at the other end of a socket: %w", runtime.GOOS, errors.ErrUnsupported)
 	}
 	path := filepath.Join(dir, name)
 	if len(path) > maxAddress {
-		return nil, fmt.Errorf("the path %s is longer than the %d bytes of a socket's address: choose a shorter --data-dir", path, maxAddress)
+		return nil, fmt.Errorf("the path %s is longer than the %d bytes of a socket's address: choose a shorter one", path, maxAddress)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // [Instance.Leave] removes the file
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // whoever listens removes the file
 	// The directory is private, so that nobody else can connect in between.
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -37,7 +37,7 @@ func listen(ctx context.Context, dir, name string) (net.Listener, error) {
 	return l, nil
 }
 
-// dial connects with the socket dir/name.
-func dial(ctx context.Context, dir, name string) (net.Conn, error) {
+// Dial connects with the socket dir/name.
+func Dial(ctx context.Context, dir, name string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, name))
 }

@@ -1,4 +1,4 @@
-package instance
+package socket
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkPeer is nil when the process at the other end of c may ask: it belongs to the
+// CheckPeer is nil when the process at the other end of c may ask: it belongs to the
 // same user or to root. This system has no user namespaces.
-func checkPeer(c net.Conn) error {
+func CheckPeer(c net.Conn) error {
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return errors.New("who asks cannot be found out: it is no socket of the kernel")

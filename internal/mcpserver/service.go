@@ -1,0 +1,139 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// service is the server as one caller sees it. Whose calls they are, what it lists
+// and what it takes are fixed when it is made, so that nothing in a request can
+// change them.
+type service struct {
+	*Server
+
+	caller execution.Caller
+	mcp    *mcp.Server
+	over   *overHTTP
+}
+
+// serviceFor makes the service of a caller.
+func (s *Server) serviceFor(c execution.Caller) (*service, error) {
+	sv := &service{Server: s, caller: c}
+	tools, err := sv.offered()
+	if err != nil {
+		return nil, err
+	}
+	sv.mcp = mcp.NewServer(
+		&mcp.Implementation{Name: "gearbox", Title: "Gearbox", Version: s.version},
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			Logger:       slog.New(warningsOnly{s.log.Handler()}),
+			// Both lists never change while the server lives. Logging is
+			// deprecated, and some hosts hid every tool of a server that
+			// advertised completions (anthropics/claude-code#21626).
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+		})
+	order := make(map[string]int, len(tools))
+	for i, t := range tools {
+		order[t.definition.Name] = i
+		sv.mcp.AddTool(t.definition, sv.guard(t))
+	}
+	sv.mcp.AddReceivingMiddleware(inOrder(order))
+	sv.addResources()
+	return sv, nil
+}
+
+// offered are the tools that the caller may call.
+func (s *service) offered() ([]tool, error) {
+	languages := s.accepted()
+	tools := s.tools(languages)
+	for _, p := range s.profiles {
+		if slices.Contains(languages, execution.Python) { // these tools know no other
+			tools = append(tools, p(s))
+		}
+	}
+	names := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		if names[t.definition.Name] {
+			return nil, fmt.Errorf("compatibility profiles: the tool %s would be added twice", t.definition.Name)
+		}
+		names[t.definition.Name] = true
+	}
+	return slices.DeleteFunc(tools, func(t tool) bool { return !s.caller.MayCall(t.definition.Name) }), nil
+}
+
+// accepted are the languages in which the caller's code may be.
+func (s *service) accepted() []execution.Language {
+	return slices.DeleteFunc(slices.Clone(s.languages), func(l execution.Language) bool { return !s.caller.MayWrite(l) })
+}
+
+// tool is a tool with what it does.
+type tool struct {
+	definition *mcp.Tool
+	handle     func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)
+}
+
+// guard turns whatever a handler does wrong into an answer, and writes the line
+// that the log has for each call.
+func (s *service) guard(t tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, _ error) {
+		start := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				res = s.failure(ctx, fmt.Errorf("panic in %s: %v\n%s", t.definition.Name, p, debug.Stack()))
+			}
+			s.logCall(ctx, t.definition.Name, res, time.Since(start))
+		}()
+		res, err := t.handle(ctx, req)
+		if err != nil {
+			res = s.failure(ctx, err)
+		}
+		return res, nil
+	}
+}
+
+// failure answers an error. Only what a caller can mend is shown to it.
+func (s *service) failure(ctx context.Context, err error) *mcp.CallToolResult {
+	return answer(s.settled(ctx, "", execution.Result{}, err))
+}
+
+// logCall writes no argument and no output: they may hold secrets.
+func (s *service) logCall(ctx context.Context, name string, res *mcp.CallToolResult, took time.Duration) {
+	attrs := []slog.Attr{
+		slog.String("tool", name),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+		slog.Bool("is_error", res.IsError),
+	}
+	if r, ok := res.StructuredContent.(execution.Result); ok {
+		attrs = append(attrs, slog.String("operation_id", string(r.OperationID)), slog.String("status", string(r.Status)))
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "tool call", attrs...)
+}
+
+func (s *service) logFailure(ctx context.Context, id execution.ID, err error) {
+	s.log.LogAttrs(ctx, slog.LevelError, "a call failed for a reason of our own",
+		slog.String("operation_id", string(id)), slog.String("error", err.Error()))
+}
+
+// inOrder lists the tools in the order in which they were defined, the same on
+// every call: hosts keep the list in a prompt cache, and models favour what
+// comes first. The SDK lists by name.
+func inOrder(order map[string]int) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
+				slices.SortFunc(list.Tools, func(a, b *mcp.Tool) int { return order[a.Name] - order[b.Name] })
+			}
+			return res, err
+		}
+	}
+}

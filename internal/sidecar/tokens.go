@@ -1,0 +1,109 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
+	"github.com/gearbox-mcp/gearbox/internal/quota"
+	"github.com/gearbox-mcp/gearbox/internal/token"
+)
+
+// openTokens is the register of a data directory. Nothing is made on the disk.
+func openTokens(dataDir string) *token.Register {
+	return token.NewRegister(token.OpenFile(dataDir), time.Now)
+}
+
+// Tokens is the register of the data directory that the options name.
+func Tokens(o Options) (*token.Register, error) {
+	dir, err := o.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return openTokens(dir), nil
+}
+
+// CreateToken makes a token, and the data directory if it is not there. The secret is
+// returned here and never again.
+func CreateToken(o Options, name string, r token.Rights, expires time.Time) (secret string, t token.Token, err error) {
+	dir, err := o.dataDir()
+	if err != nil {
+		return "", token.Token{}, err
+	}
+	if err := makeDataDir(dir); err != nil {
+		return "", token.Token{}, err
+	}
+	if err := checkRights(dir, r); err != nil {
+		return "", token.Token{}, err
+	}
+	return openTokens(dir).Create(name, r, expires)
+}
+
+// checkRights refuses rights that no server would understand.
+func checkRights(dataDir string, r token.Rights) error {
+	if r.Gear != "" {
+		if isFile(r.Gear) {
+			return fmt.Errorf("the ceiling %q: name a gear, not a file: servers look for it among the built-in ones and in the gears directory of the data directory", r.Gear)
+		}
+		g, err := gear.OpenRegistry(filepath.Join(dataDir, "gears")).Get(r.Gear)
+		if err != nil {
+			return err
+		}
+		if g.Isolation == gear.None {
+			return fmt.Errorf("the gear %s runs code with the server's own rights, and holders of tokens never have those: choose another ceiling", g.Name)
+		}
+	}
+	known := mcpserver.ToolNames()
+	for _, name := range r.Tools {
+		if slices.Contains(known, name) {
+			continue
+		}
+		hint := "use some of " + strings.Join(known, ", ")
+		if near := policy.Nearest(name, known); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return fmt.Errorf("there is no tool %q: %s", name, hint)
+	}
+	return nil
+}
+
+// ceiling is the gear that bounds a principal; nil for none.
+func (g *gears) ceiling(p execution.Principal) (*gear.Gear, error) {
+	if p.Class() == execution.ClassLocal {
+		return nil, nil
+	}
+	t, err := g.tokens.Of(p)
+	if errors.Is(err, token.ErrRefused) {
+		return nil, &execution.RejectedError{Code: execution.CodeInvalidArgument, Message: "your token is no longer valid"}
+	}
+	if err != nil || t.Gear == "" {
+		return nil, err
+	}
+	c, err := g.registry.Get(t.Gear)
+	if err != nil {
+		return nil, fmt.Errorf("the ceiling of %s: %w", p, err)
+	}
+	return &c, nil
+}
+
+// bounds are those of the holders of tokens.
+type bounds struct{ tokens *token.Register }
+
+// Bounds implements [quota.Book].
+func (b bounds) Bounds(p execution.Principal) (quota.Bounds, error) {
+	if p.Class() == execution.ClassLocal {
+		return quota.Bounds{}, nil
+	}
+	t, err := b.tokens.Of(p)
+	if errors.Is(err, token.ErrRefused) {
+		return quota.Bounds{}, nil // the gears refuse it
+	}
+	return quota.Bounds{Rate: t.Rate, Concurrency: t.Concurrency}, err
+}

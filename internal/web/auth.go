@@ -1,0 +1,158 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/token"
+)
+
+// Tokens recognises the holders of tokens. It is safe for concurrent use.
+type Tokens interface {
+	// List is every token, also those that are revoked or expired.
+	List() ([]token.Token, error)
+	// Verify finds the token of a secret. The error wraps [token.ErrRefused] when there
+	// is no valid one.
+	Verify(secret string) (token.Token, error)
+	// Used notes that a token was used.
+	Used(token.Token) error
+}
+
+// bearer finds out who sends a request.
+type bearer struct {
+	tokens Tokens
+	logins *logins
+	log    *slog.Logger
+	// recheck is how long the stream of a token that is no longer valid may go on.
+	recheck time.Duration
+	// always says that only the holders of tokens come in over TCP.
+	always atomic.Bool
+}
+
+// require lets h answer those that may come in, under their own name.
+func (b *bearer) require(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secret, sent := secretOf(r)
+		who, err := b.identify(r, secret, sent)
+		if err == nil {
+			err = b.logins.accepted(r, who)
+		}
+		switch {
+		case errors.Is(err, token.ErrRefused):
+			b.logins.refused(r, err)
+			unauthenticated(w, r)
+		case err != nil:
+			b.log.LogAttrs(r.Context(), slog.LevelError, "nobody can be let in", slog.String("error", err.Error()))
+			fail(w, http.StatusServiceUnavailable, execution.CodeUnavailable, "it cannot be found out now who may come in; the log of the server has the reason")
+		default:
+			ctx := execution.WithCaller(r.Context(), who)
+			if sent {
+				var stop func()
+				ctx, stop = b.whileValid(ctx, secret)
+				defer stop()
+			}
+			h.ServeHTTP(w, r.WithContext(ctx))
+		}
+	})
+}
+
+// identify is the caller. Where a token was sent it decides, also where none is needed.
+func (b *bearer) identify(r *http.Request, secret string, sent bool) (execution.Caller, error) {
+	if !sent {
+		needed, err := b.needed(r)
+		if err != nil {
+			return execution.Caller{}, err
+		}
+		if needed {
+			return execution.Caller{}, &token.RefusedError{Reason: "no token"}
+		}
+		return execution.Caller{Principal: execution.Local}, nil
+	}
+	t, err := b.tokens.Verify(secret)
+	if err != nil {
+		return execution.Caller{}, err
+	}
+	if err := b.tokens.Used(t); err != nil { // it is not for this that somebody stays out
+		b.log.LogAttrs(r.Context(), slog.LevelWarn, "the use of a token could not be noted", slog.String("token", t.Name), slog.String("error", err.Error()))
+	}
+	return t.Caller(), nil
+}
+
+// needed reports whether a token is. Once there was one there is no way back, whatever
+// becomes of the file.
+func (b *bearer) needed(r *http.Request) (bool, error) {
+	if arrivalOf(r).unix {
+		return false, nil
+	}
+	if b.always.Load() {
+		return true, nil
+	}
+	all, err := b.tokens.List()
+	if err == nil && len(all) > 0 {
+		b.always.Store(true)
+	}
+	return len(all) > 0, err
+}
+
+// secretOf is what stands in the header. Anything there that is no bearer token is a
+// malformed one.
+func secretOf(r *http.Request) (secret string, sent bool) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) == 0 {
+		return "", false
+	}
+	scheme, secret, _ := strings.Cut(headers[0], " ")
+	if len(headers) > 1 || !strings.EqualFold(scheme, "bearer") {
+		return "", true
+	}
+	return strings.TrimSpace(secret), true
+}
+
+// recheck is the default of [bearer.recheck].
+const recheck = 5 * time.Second
+
+// whileValid is a context that ends soon after the token does. Most requests are over
+// before the first look.
+func (b *bearer) whileValid(ctx context.Context, secret string) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	first := time.AfterFunc(b.recheck, func() {
+		defer close(ended)
+		b.watch(ctx, secret)
+		cancel()
+	})
+	return ctx, func() {
+		cancel()
+		if !first.Stop() {
+			<-ended
+		}
+	}
+}
+
+// watch returns when the token is no longer valid or ctx has ended.
+func (b *bearer) watch(ctx context.Context, secret string) {
+	again := time.NewTicker(b.recheck)
+	defer again.Stop()
+	for {
+		if _, err := b.tokens.Verify(secret); err != nil {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// unauthenticated is one answer for every reason.
+func unauthenticated(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	refuse(w, r, http.StatusUnauthorized, codeUnauthenticated, "a valid token is needed: send it in the header Authorization: Bearer. The operator makes one with: gearbox token create NAME")
+}

@@ -1,0 +1,6 @@
+package web
+
+import "errors"
+
+// errInQuery says that a credential came where it is written down by others.
+var errInQuery = errors.New("a token in the URL ends up in logs, so it is not taken there: send it in the header Authorization: Bearer, and revoke this one")
