@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/logging"
 )
 
 // DefaultGear is the gear of a start that names none.
@@ -41,6 +42,8 @@ type Options struct {
 	FinishPreparing bool
 	// Compat names the drop-in profiles to add.
 	Compat []string
+	// Redact says what is masked in log lines and audit events, beside common secrets.
+	Redact logging.Rules
 	// Records say how operations and audit events are kept.
 	Records RecordOptions
 	// Pool says what stands ready, and how much may run at once.

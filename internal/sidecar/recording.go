@@ -10,6 +10,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
 	"github.com/gearbox-mcp/gearbox/internal/web"
@@ -50,7 +51,7 @@ func bound[T ~int | ~int64](set, standard T) T {
 
 // openRecords opens the records of the data directory, and what looks on as they are
 // written.
-func (s *Sidecar) openRecords(ctx context.Context, o Options, dir string, l *slog.Logger) (telemetry.Journal, error) {
+func (s *Sidecar) openRecords(ctx context.Context, o Options, dir string, redactor *logging.Redactor, l *slog.Logger) (telemetry.Journal, error) {
 	var err error
 	s.records, err = store.Open(ctx, store.Options{
 		Dir: dir, Instance: string(s.instance.ID()), Version: s.self.Version,
@@ -60,7 +61,7 @@ func (s *Sidecar) openRecords(ctx context.Context, o Options, dir string, l *slo
 		return nil, err
 	}
 	s.metrics = telemetry.New(telemetry.Config{Version: s.self.Version, Gear: s.gears.base.Name(), Logger: l})
-	return s.metrics.Journal(telemetry.Log(s.records, l)), nil
+	return telemetry.Redacted(s.metrics.Journal(telemetry.Log(s.records, l)), redactor), nil
 }
 
 // watch has the metrics read what they are told of only when they are asked.

@@ -18,6 +18,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
+	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
@@ -89,7 +90,12 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if s.places, err = newPlaces(ctx, o, dir, s.gears.base, l, progress); err != nil {
 		return err
 	}
-	journal, err := s.openRecords(ctx, o, dir, l)
+	redactor, err := logging.NewRedactor(o.Redact)
+	if err != nil {
+		return err
+	}
+	l = slog.New(redactor.Handler(l.Handler()))
+	journal, err := s.openRecords(ctx, o, dir, redactor, l)
 	if err != nil {
 		return err
 	}
