@@ -153,15 +153,15 @@ func TestTheOldestFinishedOperationsGoFirst(t *testing.T) {
 
 func TestTheRoomOfManyRemovedOperationsIsGivenBack(t *testing.T) {
 	s := open(t, store.Options{})
-	for range 300 {
+	for range 100 {
 		kept(t, s, storetest.Small("a", strings.Repeat("x", 40_000)))
 	}
 	gone, err := s.Retain(t.Context(), store.Retention{Count: 1}, storetest.Noon)
-	if err != nil || gone != 299 {
+	if err != nil || gone != 99 {
 		t.Fatalf("%d, %v", gone, err)
 	}
 	must(t, s.Close())
-	if st, err := os.Stat(s.Path()); err != nil || st.Size() > 3<<20 {
+	if st, err := os.Stat(s.Path()); err != nil || st.Size() > 2<<20 {
 		t.Errorf("%d bytes, %v", st.Size(), err)
 	}
 }
