@@ -38,6 +38,9 @@ func (a *app) operationsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List operations, the newest first", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.Limit < 1 {
+				return usage("", "--limit %d: it has to be at least 1", f.Limit)
+			}
 			f.Principal, f.Before, f.Since = execution.Principal(principal), execution.ID(before), since.Time
 			if err := setStatus(&f, status); err != nil {
 				return err
@@ -82,9 +85,6 @@ func setStatus(f *store.Filter, name string) error {
 }
 
 func (a *app) operationsList(ctx context.Context, r sidecar.Records, f store.Filter, asJSON bool) error {
-	if f.Limit < 1 {
-		return usage("", "--limit %d: it has to be at least 1", f.Limit)
-	}
 	found, err := r.Operations(ctx, f)
 	if err != nil {
 		return failed(exitFailed, err)
