@@ -26,7 +26,7 @@ func TestDocumentedCommandLineIsTheRealOne(t *testing.T) {
 		t.Fatalf("%s lacks its marks", name)
 	}
 	var b strings.Builder
-	helpOf(t, &b, (&app{Streams{Out: io.Discard, Err: io.Discard}}).root())
+	helpOf(t, &b, (&app{Streams: Streams{Out: io.Discard, Err: io.Discard}}).root())
 	want := before + begin + b.String() + end + after
 	if want == string(text) {
 		return

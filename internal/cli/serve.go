@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gearbox-mcp/gearbox/internal/config"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
@@ -16,31 +16,44 @@ const serveHelp = `Answer one MCP client over standard input and output until it
 
 Clients start this command themselves; gearbox install writes it into their
 configuration. Standard output carries JSON-RPC and nothing else, the log goes to
-standard error as JSON, one object a line.`
+standard error as JSON, one object a line.
+
+Every flag can be written into gearbox.yaml or a variable instead, see
+gearbox config --help. SIGHUP makes a running server read its configuration anew.`
 
 func (a *app) serveCommand() *cobra.Command {
-	var o sidecar.Options
+	var given *config.Given
 	c := &cobra.Command{
 		Use: "serve", Short: "Answer an MCP client over standard input and output", Long: serveHelp, Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), given) },
 	}
-	addServerFlags(c.Flags(), &o)
-	addPoolFlags(c.Flags(), &o.Pool)
+	given = (&settings{}).table().Declare(c.Flags(), nil)
 	return c
 }
 
-func (a *app) serve(ctx context.Context, o sidecar.Options) error {
-	if isTerminal(a.In) {
+func (a *app) serve(ctx context.Context, given *config.Given) error {
+	if a.onTerminal {
 		a.sayf("%s", onTerminal)
 	}
-	log := slog.New(slog.NewJSONHandler(a.Err, nil))
-	o.Transport = sidecar.TransportStdio
-	s, err := sidecar.Open(ctx, o, version(), log, a.progress())
+	l, err := load(given)
 	if err != nil {
 		return failed(exitUsage, err)
 	}
+	log := newLeveledLog(a.Err, l.log)
+	for _, w := range l.resolved.Warnings {
+		log.Warn(w)
+	}
+	start := func(o *sidecar.Options) { o.Transport = sidecar.TransportStdio }
+	start(&l.server)
+	s, err := sidecar.Open(ctx, l.server, version(), log.Logger, a.progress())
+	if err != nil {
+		return failed(exitUsage, l.resolved.Explain(err))
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	r := &reloader{given: given, sidecar: s, log: log, now: l, start: start}
+	a.hangups.use(func() { r.reload(ctx) })
+	defer a.hangups.use(nil)
 	err = s.Serve(ctx, mcpserver.Stdio(func() { time.AfterFunc(afterTheClient, stop) }))
 	return failed(exitInternal, errors.Join(err, s.Close()))
 }

@@ -52,13 +52,13 @@ func (d *durations) told() Durations {
 
 // Stats tells how the pool stands.
 func (p *Pool) Stats() Stats {
-	waiting := p.c.Turns.waits()
+	waiting, most := p.c.Turns.waits(), p.c.Turns.Most()
 	p.mu.Lock()
 	defer p.unlock()
 	c := &p.counts
 	s := Stats{
 		Live: p.live, Parked: p.parked, Waiting: waiting, Sources: len(p.sources),
-		Most: p.c.Turns.Most(), MaxParked: p.c.MaxParked, Pressed: p.memory.short,
+		Most: most, MaxParked: p.c.MaxParked, Pressed: p.memory.short,
 		FromParked: c.fromParked, OnDemand: c.onDemand, Wait: c.wait.told(),
 		Refills: c.refills, Warmed: c.warmed, LetGo: c.letGo, Died: c.died,
 		Opened: c.opened, Recycled: c.recycled, Lost: c.lost,

@@ -13,18 +13,19 @@ import (
 // environment answers what code would find.
 type environment struct {
 	places *places
-	gear   gear.Frozen
+	gear   func() gear.Frozen
 }
 
 var _ mcpserver.Environment = (*environment)(nil)
 
 // Info implements [mcpserver.Environment].
 func (e *environment) Info(ctx context.Context) (mcpserver.Info, error) {
+	now := e.gear()
 	info := mcpserver.Info{
-		Gear: e.gear.Name(), GearDescription: e.gear.Description(), Languages: e.places.languages(e.gear),
-		WorkDir: "/workspace", Limits: e.gear.Limits(),
+		Gear: now.Name(), GearDescription: now.Description(), Languages: e.places.languages(now),
+		WorkDir: "/workspace", Limits: now.Limits(),
 	}
-	place, err := e.places.Place(ctx, execution.Local, e.gear, e.places.mainLanguage())
+	place, err := e.places.Place(ctx, execution.Local, now, e.places.mainLanguage(now))
 	if err != nil {
 		info.Warnings = []string{err.Error()}
 		return info, nil
@@ -82,4 +83,4 @@ func matches(p cpython.Package, query string) bool {
 }
 
 // GearText implements [mcpserver.Environment].
-func (e *environment) GearText(context.Context) (string, error) { return e.gear.Show() }
+func (e *environment) GearText(context.Context) (string, error) { return e.gear().Show() }

@@ -7,23 +7,34 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
-// gears holds what the operator chose at start.
-type gears struct {
+// gears holds what decides now. A change of the configuration replaces all of it at
+// once: a run sees the old or the new, never some of each.
+type gears struct{ now atomic.Pointer[chosen] }
+
+// base is what decides when a call names no gear.
+func (g *gears) base() gear.Frozen { return g.now.Load().base }
+
+// Freeze implements [engine.Gears].
+func (g *gears) Freeze(name string) (gear.Frozen, error) { return g.now.Load().freeze(name) }
+
+// chosen is what the operator chose.
+type chosen struct {
 	registry *gear.Registry
 	server   gear.Gear
 	overlays gear.Overlays
 	base     gear.Frozen // what decides when a call names no gear
 }
 
-// openGears resolves what the options name. Nothing is made on the disk.
-func openGears(o Options, dataDir string) (*gears, error) {
-	g := &gears{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears"))}
+// choose resolves what the options name. Nothing is made on the disk.
+func choose(o Options, dataDir string) (*chosen, error) {
+	g := &chosen{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears"))}
 	var err error
 	if name := o.gear(); isFile(name) {
 		g.server, err = g.registry.LoadFile(name)
@@ -31,13 +42,13 @@ func openGears(o Options, dataDir string) (*gears, error) {
 		g.server, err = g.registry.Get(name)
 	}
 	if err != nil {
-		return nil, err
+		return nil, about("gear", "%w", err)
 	}
 	if g.overlays, err = overlays(o, dataDir); err != nil {
 		return nil, err
 	}
 	if g.base, err = gear.Freeze(g.server, nil, nil, g.overlays); err != nil {
-		return nil, err
+		return nil, about("gear", "%w", err)
 	}
 	return g, g.checkReads(dataDir)
 }
@@ -45,7 +56,7 @@ func openGears(o Options, dataDir string) (*gears, error) {
 // checkReads refuses grants that would show the records, hide what the sandbox has of
 // its own, or be something else than they say: a mount shows what a path leads to,
 // while rules go by how it is written.
-func (g *gears) checkReads(dataDir string) error {
+func (g *chosen) checkReads(dataDir string) error {
 	granted := g.base.Granted(policy.Read)
 	for _, entry := range granted {
 		path, _ := strings.CutSuffix(entry, treeSuffix)
@@ -68,7 +79,7 @@ func (g *gears) checkReads(dataDir string) error {
 const treeSuffix = "/**"
 
 // checkRefusals finds rules that refuse a part of what is shown under another name.
-func (g *gears) checkRefusals(granted []string) error {
+func (g *chosen) checkRefusals(granted []string) error {
 	for _, r := range slices.Concat(g.overlays.Deny, g.overlays.Ask, g.server.Rules.Deny, g.server.Rules.Ask) {
 		if r.Kind() != policy.Read {
 			continue
@@ -93,7 +104,7 @@ func (g *gears) checkRefusals(granted []string) error {
 
 // checkTrees finds directories that a rule of the operator allows in vain, because
 // another one takes a part out.
-func (g *gears) checkTrees(granted []string) error {
+func (g *chosen) checkTrees(granted []string) error {
 	for _, r := range g.overlays.Allow {
 		if r.Kind() != policy.Read {
 			continue
@@ -114,7 +125,8 @@ func isFile(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// overlays are the operator's rules file and the rules of this start together.
+// overlays are the operator's rules file, the rules of the configuration and those of
+// this start together.
 func overlays(o Options, dataDir string) (gear.Overlays, error) {
 	file, err := gear.LoadOverlays(filepath.Join(dataDir, "rules.yaml"))
 	if err != nil {
@@ -124,7 +136,7 @@ func overlays(o Options, dataDir string) (gear.Overlays, error) {
 	if err != nil {
 		return gear.Overlays{}, err
 	}
-	return file.With(flags), nil
+	return file.With(o.Rules).With(flags), nil
 }
 
 // checkTrust refuses a gear without isolation unless the operator said so in
@@ -134,15 +146,14 @@ func checkTrust(o Options, g gear.Frozen) error {
 	case g.Isolation() != gear.None:
 		return nil
 	case !o.AllowFullTrust:
-		return fmt.Errorf("the gear %s runs code without any isolation, with your own rights: start with --allow-full-trust if that is what you want", g.Name())
+		return about("gear", "the gear %s runs code without any isolation, with your own rights: start with --allow-full-trust if that is what you want", g.Name())
 	case os.Geteuid() == 0 && !o.AllowFullTrustAsRoot:
-		return errors.New("without isolation and as root, code could do anything to this machine: start as another user, or add --allow-full-trust-as-root")
+		return about("gear", "without isolation and as root, code could do anything to this machine: start as another user, or add --allow-full-trust-as-root")
 	}
 	return nil
 }
 
-// Freeze implements [engine.Gears].
-func (g *gears) Freeze(name string) (gear.Frozen, error) {
+func (g *chosen) freeze(name string) (gear.Frozen, error) {
 	if name == "" {
 		return g.base, nil
 	}

@@ -32,6 +32,11 @@ type Sidecar struct {
 	environment *environment
 	instance    *instance.Instance
 	self        Status // the parts that stay the same
+	log         *slog.Logger
+	changes     ChangeLog
+	reloading   sync.Mutex // guards what follows
+	options     Options    // in force
+	closed      bool
 	closeOnce   sync.Once
 	closeErr    error
 }
@@ -49,21 +54,16 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err := makeDataDir(dir); err != nil {
 		return nil, err
 	}
-	if err := o.Pool.check(); err != nil {
-		return nil, err
-	}
-	g, err := openGears(o, dir)
+	g, err := o.check(dir)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkTrust(o, g.base); err != nil {
 		return nil, err
 	}
 	joined, err := instance.Join(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sidecar{gears: g, instance: joined, self: self(o, version, g)}
+	s := &Sidecar{gears: &gears{}, instance: joined, self: self(o, version), options: o, log: l, changes: loggedChanges{l}}
+	s.gears.now.Store(g)
 	if err := s.assemble(ctx, o, dir, l, progress); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -92,7 +92,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	s.environment = &environment{places: s.places, gear: s.gears.base}
 	s.server, err = mcpserver.New(mcpserver.Config{
 		Engine: s.engine, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
-		Languages: s.places.languages(s.gears.base),
+		Languages: s.places.languages(s.gears.base()),
 	})
 	return err
 }
@@ -114,6 +114,9 @@ func (s *Sidecar) Environment() mcpserver.Environment { return s.environment }
 // data directory. It may be repeated.
 func (s *Sidecar) Close() error {
 	s.closeOnce.Do(func() {
+		s.reloading.Lock()
+		s.closed = true
+		s.reloading.Unlock()
 		if s.engine != nil {
 			s.engine.Close()
 		}

@@ -23,12 +23,16 @@ import (
 // Reader walks the syntax tree of one YAML file rather than decode it, because
 // only the tree knows where each value stands.
 type Reader struct {
+	// Unknown is the hint for a key that is none of those that are known where it
+	// stands. New sets it to [DidYouMean].
+	Unknown func(key string, known []string) string
+
 	file string
 	errs []error
 }
 
 // New makes a Reader for the text of one file, which its errors name.
-func New(file string) *Reader { return &Reader{file: file} }
+func New(file string) *Reader { return &Reader{Unknown: DidYouMean, file: file} }
 
 // File is the name of the file.
 func (r *Reader) File() string { return r.file }
@@ -153,7 +157,7 @@ func (r *Reader) Fields(entries []*ast.MappingValueNode, readers map[string]func
 		read, ok := readers[name]
 		switch {
 		case !ok:
-			r.Fail(e.Key, DidYouMean(name, names), "unknown key %q", name)
+			r.Fail(e.Key, r.Unknown(name, names), "unknown key %q", name)
 		case seen[name]:
 			r.Fail(e.Key, "keep one", "key %q is given twice", name)
 		default:
