@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/gearbox-mcp/gearbox/internal/config"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -22,6 +23,11 @@ type settings struct {
 // table is every setting of Gearbox, one row each. A row is all that a new setting
 // needs beside the variable that it goes to.
 func (s *settings) table() config.Table {
+	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.logTable())
+}
+
+// rulesTable is what decides on runs.
+func (s *settings) rulesTable() config.Table {
 	o := &s.server
 	return config.Table{
 		{
@@ -40,6 +46,13 @@ func (s *settings) table() config.Table {
 			Key: "rules.deny", Flag: "deny", Value: rules(&o.Rules.Deny, false), Default: "none", Adds: true, Reload: true,
 			Usage: "deny by `RULE`",
 		},
+	}
+}
+
+// sandboxTable is what runs them, and behind which wall.
+func (s *settings) sandboxTable() config.Table {
+	o := &s.server
+	return config.Table{
 		{
 			Key: "python", Flag: "python", Value: config.Text(&o.Python, config.AnyPath()), Default: "the embedded one",
 			Usage: "the interpreter or virtual environment at `PATH`",
@@ -70,38 +83,57 @@ func (s *settings) table() config.Table {
 			Key: "compat", Flag: "compat", Value: config.List(&o.Compat, config.OneOf(mcpserver.Profiles()...)), Default: "none",
 			Usage: "add the tools of another server, `PROFILE` python-interpreter or mcp-run-python",
 		},
+	}
+}
+
+// placeTable is where things are. No file says that.
+func (s *settings) placeTable() config.Table {
+	return config.Table{
 		{
-			Flag: config.FlagDataDir, Value: config.Text(&o.DataDir, config.AnyPath()), Default: "$XDG_DATA_HOME/gearbox, then ~/.local/share/gearbox",
+			Flag: config.FlagDataDir, Value: config.Text(&s.server.DataDir, config.AnyPath()), Default: "$XDG_DATA_HOME/gearbox, then ~/.local/share/gearbox",
 			Usage: "keep everything in `DIR`",
 		},
 		{
 			Flag: config.FlagFile, Value: config.Text(&s.file, config.AnyPath()), Default: config.FileName + " in the data directory",
 			Usage: "read settings from `FILE`", Meaning: "A file that is named has to be there.",
 		},
+	}
+}
+
+// poolTable is how much runs at once and stands ready.
+func (s *settings) poolTable() config.Table {
+	p := &s.server.Pool
+	return config.Table{
 		{
-			Key: "pool.concurrency", Flag: "concurrency", Value: config.Number(&o.Pool.Concurrency, 1, sidecar.MostConcurrency), Default: "2 for each core",
+			Key: "pool.concurrency", Flag: "concurrency", Value: config.Number(&p.Concurrency, 1, sidecar.MostConcurrency), Default: "2 for each core",
 			Usage: "run at most `N` programs at once", ServerOnly: true, Reload: true,
 		},
 		{
-			Key: "pool.size", Flag: "pool-size", Value: config.Number(&o.Pool.Size, 0, sidecar.MostParked), Default: "as --concurrency",
+			Key: "pool.size", Flag: "pool-size", Value: config.Number(&p.Size, 0, sidecar.MostParked), Default: "as --concurrency",
 			Usage: "keep `N` sandboxes of one kind ready, 0 for none", ServerOnly: true, Reload: true,
 		},
 		{
-			Key: "pool.max", Flag: "pool-max", Value: config.Number(&o.Pool.Max, 1, sidecar.MostParked), Default: "4 for each core, or --pool-size",
+			Key: "pool.max", Flag: "pool-max", Value: config.Number(&p.Max, 1, sidecar.MostParked), Default: "4 for each core, or --pool-size",
 			Usage: "keep at most `N` sandboxes of all kinds ready", ServerOnly: true, Reload: true,
 		},
 		{
-			Key: "pool.idle", Flag: "pool-idle", Value: config.Duration(&o.Pool.Idle, sidecar.LeastIdle, sidecar.Longest), Default: "5m",
+			Key: "pool.idle", Flag: "pool-idle", Value: config.Duration(&p.Idle, sidecar.LeastIdle, sidecar.Longest), Default: "5m",
 			Usage: "keep one sandbox of a kind that is not used for `TIME`", ServerOnly: true, Reload: true,
 		},
 		{
-			Key: "pool.recycle_runs", Flag: "recycle-runs", Value: config.Number(&o.Pool.RecycleRuns, 1, sidecar.MostRuns), Default: "10000",
+			Key: "pool.recycle_runs", Flag: "recycle-runs", Value: config.Number(&p.RecycleRuns, 1, sidecar.MostRuns), Default: "10000",
 			Usage: "replace a fork server after `N` sandboxes", ServerOnly: true, Reload: true,
 		},
 		{
-			Key: "pool.recycle_age", Flag: "recycle-age", Value: config.Duration(&o.Pool.RecycleAge, sidecar.LeastAge, sidecar.Longest), Default: "1h",
+			Key: "pool.recycle_age", Flag: "recycle-age", Value: config.Duration(&p.RecycleAge, sidecar.LeastAge, sidecar.Longest), Default: "1h",
 			Usage: "replace a fork server after `TIME`", ServerOnly: true, Reload: true,
 		},
+	}
+}
+
+// logTable is what a server tells on standard error.
+func (s *settings) logTable() config.Table {
+	return config.Table{
 		{
 			Key: "log.level", Flag: "log-level", Value: config.Text(&s.log.level, config.OneOf("debug", "info", "warn", "error")), Default: "info",
 			Usage: "log nothing below this `LEVEL`", ServerOnly: true, Reload: true,

@@ -35,6 +35,8 @@ type settingError interface {
 	error
 	// Setting is the flag of the setting, without dashes.
 	Setting() string
+	// Value is which of its values, if it has several and that is known.
+	Value() string
 }
 
 // Explain says where the values stand that an error of their user is about, and speaks
@@ -54,7 +56,7 @@ func (r *Resolved) Explain(err error) error {
 	if !errors.As(err, &about) {
 		return err
 	}
-	from := r.From(about.Setting())
+	from := r.place(about)
 	if from.Source == SourceFlag || from.Source == SourceDefault {
 		return err
 	}
@@ -63,6 +65,20 @@ func (r *Resolved) Explain(err error) error {
 		return fmt.Errorf("%s: %s", from.Name, text)
 	}
 	return &strictyaml.FileError{File: from.Name, Line: from.Line, Column: from.Column, Message: text}
+}
+
+// place is where the value stands that an error is about. A value that the setting does
+// not have comes from elsewhere.
+func (r *Resolved) place(about settingError) Origin {
+	if about.Value() == "" {
+		return r.From(about.Setting())
+	}
+	for _, i := range r.values[about.Setting()].Items {
+		if i.Text == about.Value() {
+			return i.From
+		}
+	}
+	return Origin{Source: SourceDefault}
 }
 
 var flagWord = regexp.MustCompile(`--[a-z][a-z-]*[a-z]`)

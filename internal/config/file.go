@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/gearbox-mcp/gearbox/internal/gear/strictyaml"
 )
@@ -69,7 +70,14 @@ func (p *fileReader) section(entries []*ast.MappingValueNode, s *section) {
 		readers[name] = func(n ast.Node) { p.setting(n, setting) }
 	}
 	for name, below := range s.sections {
-		readers[name] = func(n ast.Node) { p.section(p.Mapping(n), below) }
+		readers[name] = func(n ast.Node) {
+			switch n.(type) {
+			case *ast.StringNode, *ast.LiteralNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.SequenceNode:
+				p.Fail(n, "write its keys below it", "%s: %s where keys are expected", name, strictyaml.KindOf(n))
+				return
+			}
+			p.section(p.Mapping(n), below)
+		}
 	}
 	p.Fields(entries, readers)
 }
@@ -100,6 +108,12 @@ func (p *fileReader) setting(n ast.Node, s Setting) {
 			e.Items = []Item{i}
 			p.layer[s.Flag] = e
 		}
+		return
+	}
+	switch n.(type) {
+	case *ast.SequenceNode, *ast.NullNode:
+	default:
+		p.Fail(n, "write [value, …]", "%s: %s where a list is expected", s.Key, strictyaml.KindOf(n))
 		return
 	}
 	for _, one := range p.Sequence(n) {
@@ -152,8 +166,11 @@ func mend(n ast.Node, f form) string {
 	switch n.(type) {
 	case *ast.NullNode:
 		return "give it a value, or leave the key out"
-	case *ast.StringNode, *ast.LiteralNode:
-		return "write it without quotes"
+	case *ast.StringNode:
+		if t := n.GetToken().Type; t == token.SingleQuoteType || t == token.DoubleQuoteType {
+			return "write it without quotes"
+		}
+		return ""
 	case *ast.SequenceNode, *ast.MappingNode, *ast.MappingValueNode:
 		return "write one value"
 	}

@@ -70,8 +70,6 @@ func anything(what string) func(string) (string, error) {
 	}
 }
 
-func stringSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
-
 func filledSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 }
@@ -193,7 +191,9 @@ func whole(least, most int) Kind {
 func lasting(least, most time.Duration) Kind {
 	return Kind{
 		name: fmt.Sprintf("time from %s to %s", shortTime(least), shortTime(most)), form: formTime,
-		schema: func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$`} },
+		schema: func() *jsonschema.Schema {
+			return &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$`}
+		},
 		read: func(s string) (string, error) {
 			d, err := time.ParseDuration(s)
 			switch {

@@ -62,6 +62,9 @@ func (t Table) Load(s Sources) (*Resolved, error) {
 	return r, nil
 }
 
+// Holding is what holds when one layer is all that there is.
+func (t Table) Holding(l Layer) *Resolved { return &Resolved{table: t, values: l} }
+
 // winner is what holds of one setting, the strongest layer first.
 func winner(s Setting, layers ...Layer) (Entry, bool) {
 	if !s.Adds {

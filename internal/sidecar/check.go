@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // OptionError is about a value that cannot be, or cannot be together with others. Its
@@ -14,11 +15,14 @@ import (
 type OptionError struct {
 	error
 
-	option string
+	option, value string
 }
 
 // Setting is the flag of the option that is at fault, without dashes.
 func (e *OptionError) Setting() string { return e.option }
+
+// Value is the one of several values that is at fault, if that is known.
+func (e *OptionError) Value() string { return e.value }
 
 // Unwrap is the error without its option.
 func (e *OptionError) Unwrap() error { return e.error }
@@ -26,6 +30,11 @@ func (e *OptionError) Unwrap() error { return e.error }
 // about makes an error about the option with a flag.
 func about(flag, format string, args ...any) error {
 	return &OptionError{error: fmt.Errorf(format, args...), option: flag}
+}
+
+// aboutGrant is about the rule that lets code read a path.
+func aboutGrant(path, format string, args ...any) error {
+	return &OptionError{error: fmt.Errorf(format, args...), option: "allow", value: policy.Permission{Kind: policy.Read, Target: path}.String()}
 }
 
 // Check is everything that is wrong with the options as far as that can be said without

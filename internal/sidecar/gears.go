@@ -62,14 +62,14 @@ func (g *chosen) checkReads(dataDir string) error {
 		path, _ := strings.CutSuffix(entry, treeSuffix)
 		switch {
 		case path == "/" || path == "":
-			return fmt.Errorf("a rule lets code read %s: name a file or a directory below /, the whole host cannot be shown", entry)
+			return aboutGrant(entry, "a rule lets code read %s: name a file or a directory below /, the whole host cannot be shown", entry)
 		case within(path, dataDir) || within(dataDir, path):
-			return fmt.Errorf("a rule lets code read %s, and that would show the data directory %s: narrow the rule, or choose another --data-dir", entry, dataDir)
+			return aboutGrant(entry, "a rule lets code read %s, and that would show the data directory %s: narrow the rule, or choose another --data-dir", entry, dataDir)
 		case policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil):
-			return fmt.Errorf("a rule lets code read %s, but the sandbox has such a place of its own: pass the file with the call, or keep it elsewhere", entry)
+			return aboutGrant(entry, "a rule lets code read %s, but the sandbox has such a place of its own: pass the file with the call, or keep it elsewhere", entry)
 		}
 		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
-			return fmt.Errorf("a rule lets code read %s, which is a link: name what it leads to, %s", entry, real)
+			return aboutGrant(entry, "a rule lets code read %s, which is a link: name what it leads to, %s", entry, real)
 		}
 	}
 	return errors.Join(g.checkRefusals(granted), g.checkTrees(granted))
@@ -112,7 +112,7 @@ func (g *chosen) checkTrees(granted []string) error {
 		_, _, open := r.Names()
 		for _, pattern := range open {
 			if strings.HasSuffix(pattern, treeSuffix) && !slices.Contains(granted, pattern) {
-				return fmt.Errorf("the rule %s cannot be carried out: another rule takes a part of it out, and a mount shows all or nothing: allow the parts that may be read one by one", r)
+				return aboutGrant(pattern, "the rule %s cannot be carried out: another rule takes a part of it out, and a mount shows all or nothing: allow the parts that may be read one by one", r)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func checkTrust(o Options, g gear.Frozen) error {
 	case g.Isolation() != gear.None:
 		return nil
 	case !o.AllowFullTrust:
-		return about("gear", "the gear %s runs code without any isolation, with your own rights: start with --allow-full-trust if that is what you want", g.Name())
+		return about("gear", "the gear %s runs code without any isolation, with your own rights: say --allow-full-trust if that is what you want", g.Name())
 	case os.Geteuid() == 0 && !o.AllowFullTrustAsRoot:
 		return about("gear", "without isolation and as root, code could do anything to this machine: start as another user, or add --allow-full-trust-as-root")
 	}
