@@ -45,7 +45,7 @@ func (r *Resolved) Explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts are told one by one, at each level
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error
 		for _, one := range many.Unwrap() {
 			out = append(out, r.Explain(one))

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -55,6 +57,7 @@ func (r *Resolved) says(s *section) bool {
 
 func (r *Resolved) writeSetting(b *strings.Builder, s Setting, key, indent string) {
 	e, ok := r.values[s.Flag]
+	e = s.Value.absolute(e)
 	switch {
 	case !ok:
 		fmt.Fprintf(b, "# %s  # default: %s\n", key, s.Default)
@@ -68,6 +71,19 @@ func (r *Resolved) writeSetting(b *strings.Builder, s Setting, key, indent strin
 			fmt.Fprintf(b, "%s  - %s  # %s\n", indent, s.Value.yaml(i.Text), i.From.short())
 		}
 	}
+}
+
+// absolute makes paths of flags and variables count from nowhere.
+func (v Value) absolute(e Entry) Entry {
+	dir, err := os.Getwd()
+	if err != nil || v.place == nil {
+		return e
+	}
+	items := slices.Clone(e.Items)
+	for i := range items {
+		items[i].Text = v.place(dir, items[i].Text)
+	}
+	return Entry{e.From, items}
 }
 
 // short leaves the directory of a file out.
@@ -126,7 +142,7 @@ func (r *Resolved) Settings() []Shown {
 	for _, s := range r.table {
 		shown := Shown{Key: s.Key, Flag: "--" + s.Flag, Variable: s.Variable(), From: r.From(s.Flag).String(), Default: s.Default, Reload: s.Reload}
 		if e, ok := r.values[s.Flag]; ok {
-			shown.Value = s.Value.json(e.Items)
+			shown.Value = s.Value.json(s.Value.absolute(e).Items)
 		}
 		out = append(out, shown)
 	}

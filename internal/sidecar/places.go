@@ -85,8 +85,8 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base func() gear.
 		p.bare = pool.New(bare, shared)
 	}
 	// Preparing belongs to the sidecar, not to the call that opened it.
-	p.root, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	ctx = p.root
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	p.root = ctx
 	if p.backend != nil {
 		boxed := shared
 		boxed.Least = least
