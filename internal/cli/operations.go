@@ -91,7 +91,7 @@ func (a *app) operationsList(ctx context.Context, r sidecar.Records, f store.Fil
 	}
 	if asJSON {
 		for _, o := range found {
-			if err := a.printJSON(listedOperation{o, o.Code.String()}); err != nil {
+			if err := a.printLine(listedOperation{o, o.Code.String()}); err != nil {
 				return err
 			}
 		}
@@ -161,7 +161,7 @@ func (a *app) operationShow(ctx context.Context, r sidecar.Records, id execution
 		shown.Result = &answer
 	}
 	if asJSON {
-		return a.printJSON(shown)
+		return a.printLine(shown)
 	}
 	return a.printOperation(shown)
 }
