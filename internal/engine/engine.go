@@ -164,9 +164,19 @@ func (e *Engine) begin(ctx context.Context, op *operation) error {
 	ev := op.event(now, audit.Requested)
 	err := e.c.Journal.Commit(ctx, op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
 	if err != nil {
-		return fmt.Errorf("record the request: %w", err)
+		return e.unrecordable(err)
 	}
 	return nil
+}
+
+// unrecordable is the answer while nothing can be recorded: nothing runs either. What is
+// wrong is the operator's to see.
+func (e *Engine) unrecordable(err error) error {
+	e.c.Logger.Error("a request could not be recorded and was not taken", "error", err)
+	return &execution.RejectedError{
+		Code: execution.CodeUnavailable, RetryAfter: retryAfter,
+		Message: "the request could not be recorded, and nothing is run unrecorded; the log of the server has the reason",
+	}
 }
 
 func (e *Engine) forget(op *operation) {

@@ -84,7 +84,6 @@ func (w *writer) run() {
 			return
 		case first := <-w.jobs:
 			w.group(first)
-			w.log.relieve(w.conn)
 		}
 	}
 }
