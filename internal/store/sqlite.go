@@ -43,7 +43,7 @@ type Options struct {
 	Dir string
 	// MustExist refuses, with [ErrNoRecords], to begin new records.
 	MustExist bool
-	// Instance names this process in the events that it commits.
+	// Instance names this process in what it commits, where nobody else is named.
 	Instance string
 	// Version of this Gearbox, for those that are too old for what it writes.
 	Version string
