@@ -20,6 +20,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver/fixtures"
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
@@ -112,8 +113,13 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	s.environment = &environment{places: s.places, gears: s.gears}
 	s.limiter, s.logins = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), logins{journal, s.metrics}
+	var extension mcpserver.Extension
+	if o.ConformanceFixtures {
+		extension = fixtures.New()
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Extension: extension,
+		Engine:    s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
 	return err
