@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -18,7 +20,7 @@ func addServerFlags(fs *pflag.FlagSet, o *sidecar.Options) {
 	fs.StringArrayVar(&o.Ask, "ask", nil, "ask a human by `RULE`; may be repeated")
 	fs.StringArrayVar(&o.Deny, "deny", nil, "deny by `RULE`; may be repeated")
 	fs.StringVar(&o.Python, "python", "", "an interpreter or virtual environment at `PATH` in place of the embedded one")
-	fs.StringSliceVar(&o.Preload, "preload", nil, "import `MODULE,…` of that environment ahead, so that programs find them imported; may be repeated")
+	fs.Var((*modules)(&o.Preload), "preload", "import `MODULE,…` of that environment ahead, so that programs find them imported; may be repeated")
 	fs.StringVar(&o.Backend, "backend", "", "the sandbox `BACKEND` (default: the best of this machine)")
 	fs.StringVar(&o.MinimumIsolation, "minimum-isolation", "", "run nothing below this isolation `LEVEL`")
 	fs.BoolVar(&o.AllowFullTrust, "allow-full-trust", false, "permit gears without any isolation")
@@ -27,6 +29,26 @@ func addServerFlags(fs *pflag.FlagSet, o *sidecar.Options) {
 	fs.StringVar(&o.DataDir, "data-dir", "", "keep everything in `DIR` (default: $GEARBOX_DATA_DIR, then $XDG_DATA_HOME/gearbox)")
 	fs.SortFlags = false
 }
+
+// modules is the value of --preload: names separated by commas. An empty one is most
+// likely a variable of a script that was not set, and leaving it out would not show that.
+type modules []string
+
+// Set implements [pflag.Value].
+func (m *modules) Set(s string) error {
+	names := strings.Split(s, ",")
+	if slices.Contains(names, "") {
+		return errors.New("an empty name is no name of a module: write them as in import statements, separated by commas, or leave --preload out")
+	}
+	*m = append(*m, names...)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (m *modules) String() string { return strings.Join(*m, ",") }
+
+// Type implements [pflag.Value].
+func (m *modules) Type() string { return "modules" }
 
 // serverArgs is the command line that gives these options, in one fixed order.
 func serverArgs(o sidecar.Options) []string {
