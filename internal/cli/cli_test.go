@@ -23,6 +23,8 @@ func TestWrongUsageIsExplainedAndExits121(t *testing.T) {
 		"unknown command":         {[]string{"exce"}, "exec"},
 		"unknown flag":            {[]string{"exec", "--tiemout", "3"}, "did you mean --timeout?"},
 		"unknown flag of serve":   {[]string{"serve", "--alow", "x"}, "did you mean --allow?"},
+		"no interpreter":          {[]string{"serve", "--python", "/nowhere/python3"}, "/nowhere/python3"},
+		"another program":         {[]string{"exec", "-c", "1", "--python", "/bin/true"}, "not a Python interpreter"},
 		"nothing to preload":      {[]string{"serve", "--python", "/usr/bin/python3", "--preload", ""}, "empty name"},
 		"nothing more to preload": {[]string{"exec", "-c", "1", "--preload", "json", "--preload", ""}, "empty name"},
 		"a name is missing":       {[]string{"install", "--client", "cursor", "--", "--preload", "json,,csv"}, "empty name"},

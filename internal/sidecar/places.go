@@ -23,7 +23,8 @@ import (
 
 // places knows where runs take place: the interpreter, the backend for sandboxed
 // gears and the one for gears without isolation. They are prepared beside the
-// start; whoever needs one waits for it.
+// start; whoever needs one waits for it. Only an interpreter that the operator names is
+// looked at before.
 type places struct {
 	options Options
 	dataDir string
@@ -76,6 +77,11 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
 		return nil, err
 	}
+	if o.Python != "" {
+		if p.python, err = p.named(ctx); err != nil {
+			return nil, err
+		}
+	}
 	shared := o.Pool.config(l)
 	if bare != nil {
 		p.bare = pool.New(bare, shared)
@@ -92,10 +98,12 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 	return p, nil
 }
 
-// prepare finds the interpreter, opens the source that the first call will need,
+// prepare makes the embedded interpreter ready if it is the one, opens the source that the first call will need,
 // and then makes the interpreter faster.
 func (p *places) prepare(ctx context.Context) {
-	p.python, p.pyErr = p.ensure(ctx)
+	if p.options.Python == "" {
+		p.python, p.pyErr = cpython.Ensure(ctx, p.config())
+	}
 	if p.pyErr == nil && p.isolates() {
 		p.code, _ = cpython.LoadByteCode(p.dataDir, p.python, guest.Files)
 	}
@@ -137,15 +145,17 @@ func (p *places) makeGuestCode(ctx context.Context) {
 	p.code = code
 }
 
-func (p *places) ensure(ctx context.Context) (cpython.Installation, error) {
-	if p.options.Python != "" {
-		python, err := cpython.FromPath(ctx, p.options.Python)
-		if err == nil && p.isolates() {
-			err = showable(python, ownPlaces())
-		}
-		return python, err
+// named is the operator's own interpreter. Whether it can be used is known after it has
+// told of itself, and is worth the moment: a client would not show what is only logged.
+func (p *places) named(ctx context.Context) (cpython.Installation, error) {
+	python, err := cpython.FromPath(ctx, p.options.Python)
+	if err == nil && p.isolates() {
+		err = showable(python, ownPlaces())
 	}
-	return cpython.Ensure(ctx, p.config())
+	if err != nil {
+		return cpython.Installation{}, fmt.Errorf("--python: %w", err)
+	}
+	return python, nil
 }
 
 func (p *places) config() cpython.Config {
@@ -181,7 +191,7 @@ func (p *places) compile(ctx context.Context) {
 
 // isolates reports whether the server's own gear runs anything in a sandbox.
 func (p *places) isolates() bool {
-	return p.boxed != nil && p.base.Enabled() && p.base.Isolation() != gear.None
+	return p.backend != nil && p.base.Enabled() && p.base.Isolation() != gear.None
 }
 
 // languages are those of a gear that this machine can run.

@@ -38,7 +38,9 @@ type Sidecar struct {
 
 // Open checks the options and starts preparing the interpreter and the sandbox
 // beside the caller. It returns at once, so that a client is answered whatever
-// is still being prepared; a run waits for what it needs.
+// is still being prepared; a run waits for what it needs. Only an interpreter that the
+// options name has to start once, some ten milliseconds: one that cannot be used is an
+// error.
 //
 // progress is told what takes long; nil for silence.
 func Open(ctx context.Context, o Options, version string, l *slog.Logger, progress func(string)) (*Sidecar, error) {
