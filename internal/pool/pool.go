@@ -26,26 +26,29 @@ type Pool struct {
 
 	// mu guards what follows, and every stock, source and child. Nothing slow is done
 	// under it; it is given back by unlock. It is never held while the turns' is taken.
-	mu      sync.Mutex
-	stocks  map[sandbox.Template]*stock
-	sources map[*source]struct{} // the open ones
-	closed  bool
-	live    int // children out, or being made for a caller
-	parked  int
-	doomed  []*child // to be killed after unlock
-	calm    calm
-	company company
-	ticks   func() bool // stops the next look at idle sources; nil when none is due
-	memory  memory
-	counts  counts
-	endings map[sandbox.Cause]uint64
+	mu     sync.Mutex
+	stocks map[sandbox.Template]*stock
+	// replaced are interpreters for which others stand in.
+	replaced map[execution.Digest]execution.Digest
+	sources  map[*source]struct{} // the open ones
+	closed   bool
+	live     int // children out, or being made for a caller
+	parked   int
+	doomed   []*child // to be killed after unlock
+	calm     calm
+	company  company
+	ticks    func() bool // stops the next look at idle sources; nil when none is due
+	memory   memory
+	counts   counts
+	endings  map[sandbox.Cause]uint64
 }
 
 // New makes a pool over a backend. Close ends it.
 func New(b sandbox.Backend, c Config) *Pool {
 	p := &Pool{
 		backend: b, c: c.filled(),
-		stocks: map[sandbox.Template]*stock{}, sources: map[*source]struct{}{}, endings: map[sandbox.Cause]uint64{},
+		stocks: map[sandbox.Template]*stock{}, replaced: map[execution.Digest]execution.Digest{},
+		sources: map[*source]struct{}{}, endings: map[sandbox.Cause]uint64{},
 	}
 	p.patient = context.Background()
 	p.ctx, p.stop = context.WithCancel(p.patient)
@@ -119,7 +122,7 @@ func (p *Pool) checkout(ctx context.Context, t sandbox.Template, o order) (*chil
 	now := p.c.Clock.Now()
 	p.mu.Lock()
 	defer p.unlock()
-	s.pins--
+	p.unpin(s)
 	if err != nil {
 		p.live--
 		s.live--
@@ -235,7 +238,7 @@ func (p *Pool) Level(ctx context.Context, t sandbox.Template) (execution.Level, 
 	err := p.opened(ctx, s)
 	p.mu.Lock()
 	defer p.unlock()
-	s.pins--
+	defer p.unpin(s)
 	switch {
 	case err != nil:
 		return "", err

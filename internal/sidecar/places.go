@@ -185,7 +185,7 @@ func (p *places) compile(ctx context.Context) {
 	p.moved = true
 	p.mu.Unlock()
 	if p.boxed != nil {
-		p.boxed.GiveUp(func(t sandbox.Template) bool { return t.Interpreter == p.python.Digest })
+		p.boxed.Replace(p.python.Digest, compiled.Digest)
 	}
 }
 
