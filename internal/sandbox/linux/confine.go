@@ -65,7 +65,12 @@ func (c *child) ranOut() bool {
 }
 
 // tighten sets the limits of the run. One that the run leaves open stays as it was.
+//
+// A child whose fork server has ended is about to follow it: no program begins in one.
 func (c *child) tighten(l execution.Limits) error {
+	if c.source.server.isStopped() {
+		return sandbox.ErrSourceDead
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.group == nil {
