@@ -102,7 +102,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 // Serve answers one MCP client over the transport until it goes away or ctx ends.
 // When ctx ends everything that runs is ended with it, so that no call is waited for.
 func (s *Sidecar) Serve(ctx context.Context, t mcpserver.Transport) error {
-	defer context.AfterFunc(ctx, s.engine.Close)()
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })() // whoever closes it next is told of errors
 	return s.server.Serve(ctx, t)
 }
 
@@ -113,15 +113,19 @@ func (s *Sidecar) Engine() *engine.Engine { return s.engine }
 func (s *Sidecar) Environment() mcpserver.Environment { return s.environment }
 
 // Close ends every run and every process that was started, and lets go of the
-// data directory. It may be repeated.
+// data directory. It may be repeated. The fork servers are ended before the runs are
+// waited for: one that hangs would not tell of their ends.
 func (s *Sidecar) Close() error {
 	s.closeOnce.Do(func() {
-		if s.engine != nil {
-			s.engine.Close()
-		}
 		var errs []error
+		if s.engine != nil {
+			s.engine.Shut()
+		}
 		if s.places != nil {
 			errs = append(errs, s.places.close())
+		}
+		if s.engine != nil {
+			s.engine.Close()
 		}
 		errs = append(errs, s.instance.Leave())
 		s.closeErr = errors.Join(errs...)
