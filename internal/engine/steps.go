@@ -160,8 +160,8 @@ func (e *Engine) arm(op *operation, child sandbox.Child) error {
 		Limits: op.limits, Environment: e.environment(op), Files: op.request.Files,
 		NoFork: python && !op.gear.Forks(), NoExec: python && op.gear.Programs() == nil,
 	})
-	if hungUp(err) {
-		_, why := e.end(op, child)
+	if gone(err) {
+		_, why := e.end(op, child) // and the pool knows it too, before another one is asked for
 		err = errors.Join(err, why)
 	}
 	if err != nil {
@@ -170,10 +170,15 @@ func (e *Engine) arm(op *operation, child sandbox.Child) error {
 	return nil
 }
 
-// hungUp reports whether the child has closed its end of the bridge, which it does by
-// ending as long as no program runs.
-func hungUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+// gone reports whether the child has ended. As long as no program runs it hangs up by
+// ending alone.
+func gone(err error) bool {
+	for _, sign := range []error{sandbox.ErrSourceDead, sandbox.ErrChildGone, io.EOF, os.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // end waits for a child that has ended, or is about to: why, its end tells.
