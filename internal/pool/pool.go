@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -72,8 +73,31 @@ func (p *Pool) unlock() {
 // The error is ctx's, wraps [ErrClosed] or [sandbox.ErrSourceDead], or is the
 // backend's own.
 func (p *Pool) Child(ctx context.Context, t sandbox.Template, who execution.Principal) (sandbox.Child, func(), error) {
-	asked := p.c.Clock.Now()
-	now := asked
+	return p.child(ctx, t, who, 0)
+}
+
+// Late is a pool for one caller who has waited already, as for [Pool.Level]. Its methods
+// may be called concurrently.
+type Late struct {
+	pool   *Pool
+	waited atomic.Int64 // nanoseconds that are not told yet
+}
+
+// After is the pool for a caller who has waited for so long.
+func (p *Pool) After(waited time.Duration) *Late {
+	l := &Late{pool: p}
+	l.waited.Store(int64(waited))
+	return l
+}
+
+// Child is [Pool.Child]. The wait for the first one is counted with the one before.
+func (l *Late) Child(ctx context.Context, t sandbox.Template, who execution.Principal) (sandbox.Child, func(), error) {
+	return l.pool.child(ctx, t, who, time.Duration(l.waited.Swap(0)))
+}
+
+func (p *Pool) child(ctx context.Context, t sandbox.Template, who execution.Principal, waited time.Duration) (sandbox.Child, func(), error) {
+	now := p.c.Clock.Now()
+	asked := now.Add(-waited)
 	turn, err := p.c.Turns.take(ctx, p.ctx.Done(), who)
 	if err != nil {
 		return nil, nil, err

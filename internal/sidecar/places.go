@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis/shell"
 	"github.com/gearbox-mcp/gearbox/internal/cpython"
@@ -283,7 +284,9 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 	if place.Template.Language == execution.Python {
 		place.Template.Preload = p.preload
 	}
+	asked := time.Now()
 	level, err := p.boxed.Level(ctx, place.Template)
+	waited := time.Since(asked)
 	var preload *sandbox.PreloadError
 	switch {
 	case ctx.Err() != nil:
@@ -297,7 +300,7 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 		return engine.Place{}, unavailable(fmt.Sprintf("this machine isolates at level %s, below the minimum of %s: %s. Change that, or start with --minimum-isolation %s",
 			level, p.least, p.failure(nil), level), "")
 	}
-	place.Children, place.Backend, place.Isolation = p.boxed, p.backend.Name(), level
+	place.Children, place.Backend, place.Isolation = p.boxed.After(waited), p.backend.Name(), level
 	if w := levelWarning(level); w != "" {
 		place.Warnings = []string{w}
 	}
