@@ -277,14 +277,19 @@ func (e *Engine) find(p execution.Principal, id execution.ID) *operation {
 	return op
 }
 
-// Close cancels what runs, waits for it, and takes no more work.
-func (e *Engine) Close() {
+// Shut takes no more work and cancels what runs, without waiting for it.
+func (e *Engine) Shut() {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.closed = true
 	for _, op := range e.live {
 		op.cancel(errShutdown)
 	}
-	e.mu.Unlock()
+}
+
+// Close cancels what runs, waits for it, and takes no more work.
+func (e *Engine) Close() {
+	e.Shut()
 	e.work.Wait()
 	e.stop()
 }
