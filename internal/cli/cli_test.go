@@ -54,9 +54,9 @@ func TestWrongUsageIsExplainedAndExits121(t *testing.T) {
 		"unknown command below":   {[]string{"audit", "verfy"}, "did you mean verify?"},
 		"no interpreter":          {[]string{"serve", "--python", "/nowhere/python3"}, "/nowhere/python3"},
 		"another program":         {[]string{"exec", "-c", "1", "--python", "/bin/true"}, "not a Python interpreter"},
-		"nothing to preload":      {[]string{"serve", "--python", "/usr/bin/python3", "--preload", ""}, "empty name"},
-		"nothing more to preload": {[]string{"exec", "-c", "1", "--preload", "json", "--preload", ""}, "empty name"},
-		"a name is missing":       {[]string{"install", "--client", "cursor", "--", "--preload", "json,,csv"}, "empty name"},
+		"nothing to preload":      {[]string{"serve", "--python", "/usr/bin/python3", "--preload", ""}, "is empty"},
+		"nothing more to preload": {[]string{"exec", "-c", "1", "--preload", "json", "--preload", ""}, "is empty"},
+		"a name is missing":       {[]string{"install", "--client", "cursor", "--", "--preload", "json,,csv"}, "is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("HOME", t.TempDir())
