@@ -9,7 +9,7 @@ import (
 // pure rooms decide, describe or translate. They are fuzzed and replayed, and
 // an approval binds to what they compute, so the same input must give the same
 // output on every machine at every hour.
-var pure = []string{"execution", "policy", "gear", "audit", "catalog", "bridge"}
+var pure = []string{"execution", "policy", "gear", "audit", "catalog", "bridge", "logging"}
 
 // outside are packages through which a pure room could reach the world.
 var outside = map[string]string{

@@ -115,7 +115,7 @@ func (a *app) verified(r audit.Report, err error, asJSON bool) error {
 		if broken != nil {
 			v.Seq, v.Fault, v.Error = broken.Seq, broken.Fault, broken.Detail
 		}
-		if err := a.printJSON(v); err != nil {
+		if err := a.printLine(v); err != nil {
 			return err
 		}
 		if broken != nil {
@@ -182,7 +182,7 @@ func (a *app) auditExportCommand() *cobra.Command {
 				return usage("", "--after %d: events count from 1", after)
 			}
 			return withRecords(c.Context(), o, func(r sidecar.Records) error {
-				return a.follow(c.Context(), r, after, follow, func(entries []audit.Entry) error { return writeLines(a.Out, entries) })
+				return a.followAudit(c.Context(), r, after, follow, func(entries []audit.Entry) error { return writeLines(a.Out, entries) })
 			})
 		},
 	}
@@ -219,7 +219,7 @@ func (a *app) auditAnchorCommand() *cobra.Command {
 				case err != nil:
 					return failed(exitFailed, err)
 				case asJSON:
-					return a.printJSON(head)
+					return a.printLine(head)
 				}
 				a.printf("%s\n", head)
 				return nil

@@ -94,7 +94,7 @@ func (a *app) auditList(ctx context.Context, r sidecar.Records, f *eventFilter) 
 	if err := a.printEvents(last, f.asJSON); err != nil || !f.follow {
 		return failed(exitFailed, err)
 	}
-	return a.follow(ctx, r, head.Seq, true, func(entries []audit.Entry) error {
+	return a.followAudit(ctx, r, head.Seq, true, func(entries []audit.Entry) error {
 		var wanted []audit.Entry
 		for _, e := range entries {
 			if event, err := e.Event(); err != nil || f.wants(event) {
@@ -178,9 +178,9 @@ const followPause = 200 * time.Millisecond
 // atOnce is how many events are printed together.
 const atOnce = 500
 
-// follow hands on the events behind a number, and with more those that come, until ctx
+// followAudit hands on the events behind a number, and with more those that come, until ctx
 // ends, which is how one stops it.
-func (a *app) follow(ctx context.Context, r sidecar.Records, after int64, more bool, print func([]audit.Entry) error) error {
+func (a *app) followAudit(ctx context.Context, r sidecar.Records, after int64, more bool, print func([]audit.Entry) error) error {
 	for {
 		var some []audit.Entry
 		for e, err := range r.Events(ctx, after) {

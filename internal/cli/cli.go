@@ -37,16 +37,24 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Hangups may be empty.
+	Hangups Hangups
 }
 
 // app is one run of the command line.
-type app struct{ Streams }
+type app struct {
+	Streams
+
+	onTerminal bool // standard input was one at the start
+	hangups    hangups
+}
 
 // Main runs one command line, without the program's name, and returns the exit
 // code of the process. When ctx ends, what runs is cancelled.
 func Main(ctx context.Context, s Streams, args []string) int {
 	s.Out, s.Err = &checked{Writer: s.Out}, &checked{Writer: s.Err}
-	a := &app{s}
+	a := &app{Streams: s, onTerminal: isTerminal(s.In)}
+	defer a.follow(s.Hangups)()
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -78,7 +86,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.serveCommand(), a.execCommand(), a.installCommand(), a.uninstallCommand(),
 		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
-		a.gearCommand(), a.versionCommand())
+		a.gearCommand(), a.configCommand(), a.versionCommand())
 	return root
 }
 

@@ -42,6 +42,16 @@ func TestWrongUsageIsExplainedAndExits121(t *testing.T) {
 		"uninstall needs client": {[]string{"uninstall"}, "--client"},
 		"show without a gear":    {[]string{"gear", "show"}, "one gear"},
 		"explain without a gear": {[]string{"gear", "explain"}, "one gear"},
+		"unknown status":         {[]string{"operations", "list", "--status", "rnning"}, "did you mean running?"},
+		"no operations":          {[]string{"operations", "list", "--limit", "0"}, "at least 1"},
+		"bad time":               {[]string{"operations", "list", "--since", "soon"}, "36h"},
+		"show without an id":     {[]string{"operations", "show"}, "one operation id"},
+		"delete without an id":   {[]string{"operations", "delete"}, "operation ids"},
+		"unknown type":           {[]string{"audit", "list", "--type", "started!"}, "did you mean started?"},
+		"bad anchor":             {[]string{"audit", "verify", "--anchor", "7"}, "SEQ:HASH"},
+		"missing export":         {[]string{"audit", "verify", "nowhere.jsonl"}, "nowhere.jsonl"},
+		"no number":              {[]string{"audit", "show", "first"}, "number of an event"},
+		"unknown command below":  {[]string{"audit", "verfy"}, "did you mean verify?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("HOME", t.TempDir())

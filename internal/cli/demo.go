@@ -47,16 +47,23 @@ type step struct {
 }
 
 func (a *app) demo(ctx context.Context, o sidecar.Options) error {
-	o, err := absolute(o)
+	// The steps show what the default gear does, whatever the configuration says.
+	args := []string{"--gear", sidecar.DefaultGear}
+	for name, path := range map[string]string{"--python": o.Python, "--data-dir": o.DataDir} {
+		if path != "" {
+			args = append(args, name, path)
+		}
+	}
+	flags, err := parseServeFlags(args)
 	if err != nil {
-		return failed(exitFailed, err)
+		return err
 	}
 	bell, err := newListener(ctx)
 	if err != nil {
 		return failed(exitFailed, fmt.Errorf("listen on the loopback address: %w", err))
 	}
 	defer bell.close()
-	entry, err := entryFor(o)
+	entry, err := entryFor(flags)
 	if err != nil {
 		return failed(exitFailed, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gearbox-mcp/gearbox/internal/config"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
 
@@ -18,19 +19,24 @@ would run, 1 if not.
 --repair replaces the embedded interpreter by a fresh copy first.`
 
 func (a *app) doctorCommand() *cobra.Command {
-	var o sidecar.Options
+	var given *config.Given
 	var asJSON, repair bool
 	c := &cobra.Command{
 		Use: "doctor", Short: "Find out what this machine can do, and how to mend what it cannot", Long: doctorHelp, Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o, asJSON, repair) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), given, asJSON, repair) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().BoolVar(&repair, "repair", false, "replace the embedded interpreter by a fresh copy")
-	addServerFlags(c.Flags(), &o)
+	given = (&settings{}).table().Declare(c.Flags(), forAll)
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, o sidecar.Options, asJSON, repair bool) error {
+func (a *app) doctor(ctx context.Context, given *config.Given, asJSON, repair bool) error {
+	l, err := a.settings(given)
+	if err != nil {
+		return err
+	}
+	o := l.server
 	if repair {
 		if err := sidecar.Repair(ctx, o, silent(), a.progress()); err != nil {
 			return failed(exitFailed, err)
@@ -39,7 +45,7 @@ func (a *app) doctor(ctx context.Context, o sidecar.Options, asJSON, repair bool
 	o.Transport = sidecar.TransportDoctor
 	s, err := sidecar.Open(ctx, o, version(), silent(), a.progress())
 	if err != nil {
-		return failed(exitUsage, err)
+		return failed(exitUsage, l.resolved.Explain(err))
 	}
 	d := s.Diagnose(ctx)
 	if err := s.Close(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gearbox-mcp/gearbox/internal/config"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
@@ -38,7 +39,7 @@ type executor interface {
 const cancelTime = 10 * time.Second
 
 type execFlags struct {
-	server   sidecar.Options
+	given    *config.Given
 	code     string
 	hasCode  bool
 	language string
@@ -64,7 +65,7 @@ func (a *app) execCommand() *cobra.Command {
 	fs.Float64Var(&f.timeout, "timeout", 0, "stop the program after `SECONDS` (default: the gear's, 10)")
 	fs.StringVar(&f.stdin, "stdin", "", "the program's standard input is `FILE`")
 	fs.BoolVar(&f.json, "json", false, "print the structured answer as one JSON object")
-	addServerFlags(fs, &f.server)
+	f.given = (&settings{}).table().Declare(fs, forAll)
 	return c
 }
 
@@ -73,12 +74,16 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 	if err != nil {
 		return a.rejected(f, err)
 	}
-	var log heldLog
-	f.server.Transport, f.server.Pool = sidecar.TransportExec, sidecar.OnDemand()
-	f.server.FinishPreparing = true // the next command is then several times faster
-	s, err := sidecar.Open(ctx, f.server, version(), log.logger(), a.progress())
+	l, err := a.settings(f.given)
 	if err != nil {
-		return failed(exitUsage, err)
+		return err
+	}
+	var log heldLog
+	l.server.Transport, l.server.Pool = sidecar.TransportExec, sidecar.OnDemand()
+	l.server.FinishPreparing = true // the next command is then several times faster
+	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), a.progress())
+	if err != nil {
+		return failed(exitUsage, l.resolved.Explain(err))
 	}
 	result, err := runToEnd(ctx, s.Engine(), request)
 	switch {

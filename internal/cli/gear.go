@@ -11,6 +11,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
+	"github.com/gearbox-mcp/gearbox/internal/config"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
@@ -138,26 +139,29 @@ func (a *app) gearExplainCommand() *cobra.Command {
 			if len(args) == 0 {
 				return oneGear(c, args)
 			}
-			f.server.Gear = args[0]
-			return a.gearExplain(c.Context(), f, args[1:])
+			return a.gearExplain(c.Context(), f, args[0], args[1:])
 		},
 	}
 	fs := c.Flags()
 	fs.StringVarP(&f.code, "code", "c", "", "the `CODE` to explain")
 	addLanguage(fs, f)
-	fs.StringArrayVar(&f.server.Allow, "allow", nil, "as if started with this `RULE`")
-	fs.StringArrayVar(&f.server.Ask, "ask", nil, "as if started with this `RULE`")
-	fs.StringArrayVar(&f.server.Deny, "deny", nil, "as if started with this `RULE`")
-	addDataDir(c, &f.server)
+	f.given = (&settings{}).table().Declare(fs, func(s config.Setting) bool {
+		return s.Adds || s.Flag == config.FlagDataDir || s.Flag == config.FlagFile
+	})
 	return c
 }
 
-func (a *app) gearExplain(ctx context.Context, f *execFlags, args []string) error {
+func (a *app) gearExplain(ctx context.Context, f *execFlags, name string, args []string) error {
 	request, err := a.request(ctx, f, args)
 	if err != nil {
 		return a.rejected(f, err)
 	}
-	_, frozen, err := sidecar.FindGear(f.server)
+	l, err := a.settings(f.given)
+	if err != nil {
+		return err
+	}
+	l.server.Gear = name
+	_, frozen, err := sidecar.FindGear(l.server)
 	if err != nil {
 		return failed(exitUsage, err)
 	}
@@ -165,7 +169,7 @@ func (a *app) gearExplain(ctx context.Context, f *execFlags, args []string) erro
 		a.printf("%s\n", refusal)
 		return exit(exitDenied)
 	}
-	permissions, err := a.permissions(ctx, f.server.DataDir, request)
+	permissions, err := a.permissions(ctx, l.server.DataDir, request)
 	if err != nil {
 		return a.rejected(f, err)
 	}

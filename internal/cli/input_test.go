@@ -37,7 +37,7 @@ func TestInputFilesAreReadToTheirBound(t *testing.T) {
 	if err := os.WriteFile(path, []byte("abcdef"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{Streams{In: io.MultiReader(strings.NewReader("ab"), strings.NewReader("cdef"))}}
+	a := &app{Streams: Streams{In: io.MultiReader(strings.NewReader("ab"), strings.NewReader("cdef"))}}
 	for _, name := range []string{path, "-"} {
 		if got, err := a.readFile(context.Background(), name, 3); err != nil || got != "abcd" {
 			t.Errorf("%s: %q, %v: want one byte more than the bound", name, got, err)

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gearbox-mcp/gearbox/internal/clientconfig"
-	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
 
 const installHelp = `Write Gearbox into the configuration of an MCP client: its user-wide file, or with
@@ -73,11 +72,11 @@ func (a *app) install(c *cobra.Command, f *installFlags, args []string) error {
 	if len(args) > 0 && c.ArgsLenAtDash() != 0 {
 		return usage("flags of serve follow after --", "install takes no argument %q", args[0])
 	}
-	o, err := parseServeFlags(args)
+	flags, err := parseServeFlags(args)
 	if err != nil {
 		return err
 	}
-	entry, err := entryFor(o)
+	entry, err := entryFor(flags)
 	if err != nil {
 		return failed(exitFailed, err)
 	}
@@ -130,31 +129,31 @@ func (a *app) uninstall(f *installFlags) error {
 }
 
 // parseServeFlags reads the flags that the client will start serve with, so that
-// a mistake shows here and not as a server that will not start.
-func parseServeFlags(args []string) (sidecar.Options, error) {
-	var o sidecar.Options
+// a mistake shows here and not as a server that will not start. It returns the same
+// flags in the table's order, with absolute paths.
+func parseServeFlags(args []string) ([]string, error) {
 	c := &cobra.Command{Use: "serve"}
-	addServerFlags(c.Flags(), &o)
-	addPoolFlags(c.Flags(), &o.Pool)
+	given := (&settings{}).table().Declare(c.Flags(), nil)
 	if err := c.Flags().Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
-			return o, usage("see gearbox serve --help", "--help is no flag to start a server with")
+			return nil, usage("see gearbox serve --help", "--help is no flag to start a server with")
 		}
-		return o, flagError(c, err)
+		return nil, flagError(c, err)
 	}
 	if c.Flags().NArg() > 0 {
-		return o, usage("see gearbox serve --help", "serve takes no argument %q", c.Flags().Arg(0))
+		return nil, usage("see gearbox serve --help", "serve takes no argument %q", c.Flags().Arg(0))
 	}
-	o, err := absolute(o)
-	return o, failed(exitFailed, err)
+	flags, err := given.Args()
+	return flags, failed(exitUsage, err)
 }
 
-func entryFor(o sidecar.Options) (clientconfig.Entry, error) {
+// entryFor starts a server with these flags.
+func entryFor(flags []string) (clientconfig.Entry, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return clientconfig.Entry{}, fmt.Errorf("find this program: %w", err)
 	}
-	return clientconfig.Entry{Command: path, Args: serverArgs(o)}, nil
+	return clientconfig.Entry{Command: path, Args: append([]string{"serve"}, flags...)}, nil
 }
 
 // temporary recognises the binaries of go run, which live in a directory that

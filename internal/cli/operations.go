@@ -38,6 +38,9 @@ func (a *app) operationsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List operations, the newest first", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.Limit < 1 {
+				return usage("", "--limit %d: it has to be at least 1", f.Limit)
+			}
 			f.Principal, f.Before, f.Since = execution.Principal(principal), execution.ID(before), since.Time
 			if err := setStatus(&f, status); err != nil {
 				return err
@@ -82,16 +85,13 @@ func setStatus(f *store.Filter, name string) error {
 }
 
 func (a *app) operationsList(ctx context.Context, r sidecar.Records, f store.Filter, asJSON bool) error {
-	if f.Limit < 1 {
-		return usage("", "--limit %d: it has to be at least 1", f.Limit)
-	}
 	found, err := r.Operations(ctx, f)
 	if err != nil {
 		return failed(exitFailed, err)
 	}
 	if asJSON {
 		for _, o := range found {
-			if err := a.printJSON(listedOperation{o, o.Code.String()}); err != nil {
+			if err := a.printLine(listedOperation{o, o.Code.String()}); err != nil {
 				return err
 			}
 		}
@@ -161,7 +161,7 @@ func (a *app) operationShow(ctx context.Context, r sidecar.Records, id execution
 		shown.Result = &answer
 	}
 	if asJSON {
-		return a.printJSON(shown)
+		return a.printLine(shown)
 	}
 	return a.printOperation(shown)
 }

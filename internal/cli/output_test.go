@@ -41,7 +41,7 @@ func TestFirstFailureOfEachStreamIsTold(t *testing.T) {
 	if s.lost() != nil {
 		t.Error("lost before anything was written")
 	}
-	a := &app{s}
+	a := &app{Streams: s}
 	a.printf("x")
 	out.Writer = brokenStream{second}
 	a.printf("x")
@@ -64,7 +64,7 @@ func TestDetailsOfAFailureAreShownOnlyWhenGearboxItselfFailed(t *testing.T) {
 		held.logger().Error("broken", "operation_id", "op_1")
 		held.logger().Info("routine")
 		var errs bytes.Buffer
-		(&app{Streams{Err: &errs}}).details(execution.Result{Status: status}, held.String())
+		(&app{Streams: Streams{Err: &errs}}).details(execution.Result{Status: status}, held.String())
 		if errs.String() != want {
 			t.Errorf("%s: %q", status, errs.String())
 		}

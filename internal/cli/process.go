@@ -10,17 +10,19 @@ import (
 // Process runs the command line of this process, on its streams and under its
 // signals, and returns its exit code.
 func Process() int {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup(1) has it
-		ends = append(ends, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	hangups := make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup(1) has it
+		signal.Notify(hangups, syscall.SIGHUP)
+	}
 	// The first signal asks for an orderly end; a second one has its usual effect.
-	defer context.AfterFunc(ctx, stop)()
+	defer context.AfterFunc(ctx, func() { stop(); signal.Stop(hangups) })()
 	// When a reader such as head goes away, writing has to fail and not end the
 	// process, which has a sandbox to take down. Ignoring the signal would do too,
 	// but programs would inherit that (sigaction(2)), and a caught signal they do not.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return Main(ctx, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
+	return Main(ctx, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Hangups: Hangups{C: hangups, End: end}}, os.Args[1:])
 }

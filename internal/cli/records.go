@@ -36,8 +36,8 @@ func (a *app) none(err error) error {
 	return nil
 }
 
-// printJSON prints one object on a line of its own.
-func (a *app) printJSON(v any) error {
+// printLine prints one object as JSON on a line of its own.
+func (a *app) printLine(v any) error {
 	e := json.NewEncoder(a.Out)
 	e.SetEscapeHTML(false)
 	return failed(exitFailed, e.Encode(v))

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gearbox-mcp/gearbox/internal/config"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
@@ -22,37 +22,67 @@ standard error as JSON, one object a line.
 Over HTTP clients connect to http://ADDRESS/mcp; /healthz, /readyz, /metrics and
 /api/v1 are there too. Without tokens (gearbox token) ADDRESS has to be a loopback
 address. The socket of --unix is for your own processes alone. SIGTERM and SIGINT let
-calls end first, a second one ends all at once.`
+calls end first, a second one ends all at once.
+
+Every flag can be written into gearbox.yaml or a variable instead, see
+gearbox config --help. SIGHUP makes a running server read its configuration anew.`
 
 func (a *app) serveCommand() *cobra.Command {
-	var o sidecar.Options
+	var given *config.Given
 	c := &cobra.Command{
 		Use: "serve", Short: "Answer MCP clients over standard input and output, or over HTTP", Long: serveHelp, Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), given) },
 	}
-	addServerFlags(c.Flags(), &o)
-	addPoolFlags(c.Flags(), &o.Pool)
-	addWebFlags(c.Flags(), &o.Web)
+	given = (&settings{}).table().Declare(c.Flags(), nil)
 	return c
 }
 
-func (a *app) serve(ctx context.Context, o sidecar.Options) error {
-	if o.Web.On() {
-		return a.serveWeb(ctx, o)
-	}
-	if isTerminal(a.In) {
-		a.sayf("%s", onTerminal)
-	}
-	log := slog.New(slog.NewJSONHandler(a.Err, nil))
-	o.Transport = sidecar.TransportStdio
-	s, err := sidecar.Open(ctx, o, version(), log, a.progress())
+func (a *app) serve(ctx context.Context, given *config.Given) error {
+	l, err := load(given)
 	if err != nil {
 		return failed(exitUsage, err)
 	}
+	transport, answer := sidecar.TransportStdio, answerStdio
+	switch {
+	case l.server.Web.On():
+		transport, answer = sidecar.TransportHTTP, answerHTTP
+	case a.onTerminal:
+		a.sayf("%s", onTerminal)
+	}
+	log := newLeveledLog(a.Err, l.log)
+	for _, w := range l.resolved.Warnings {
+		log.Warn(w)
+	}
+	start := func(o *sidecar.Options) { o.Transport = transport }
+	start(&l.server)
+	s, err := sidecar.Open(ctx, l.server, version(), log.Logger, a.progress())
+	if err != nil {
+		return failed(exitUsage, l.resolved.Explain(err))
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	err = s.Serve(ctx, mcpserver.Stdio(func() { time.AfterFunc(afterTheClient, stop) }))
-	return failed(exitInternal, errors.Join(err, s.Close()))
+	r := &reloader{given: given, sidecar: s, log: log, now: l, start: start}
+	a.hangups.use(func() { r.reload(ctx) })
+	defer a.hangups.use(nil)
+	code, err := answer(ctx, stop, s, l.server, log)
+	return failed(code, errors.Join(err, s.Close()))
+}
+
+// answerStdio answers until the client goes away.
+func answerStdio(ctx context.Context, stop func(), s *sidecar.Sidecar, _ sidecar.Options, _ *leveledLog) (int, error) {
+	return exitInternal, s.Serve(ctx, mcpserver.Stdio(func() { time.AfterFunc(afterTheClient, stop) }))
+}
+
+// answerHTTP answers until ctx ends.
+func answerHTTP(ctx context.Context, _ func(), s *sidecar.Sidecar, o sidecar.Options, log *leveledLog) (int, error) {
+	server, err := s.ListenWeb(ctx, o.Web, log.Logger)
+	if err != nil {
+		return exitUsage, err
+	}
+	for _, address := range server.Addresses() {
+		log.Info("answering over HTTP", "address", address)
+	}
+	return exitInternal, s.ServeWeb(ctx, server)
 }
 
 // afterTheClient is how long calls may go on whose client has closed its end: as long

@@ -13,7 +13,7 @@ import (
 func shown(t *testing.T, r execution.Result) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{Streams{Out: &out, Err: &errs}}
+	a := &app{Streams: Streams{Out: &out, Err: &errs}}
 	if err := a.show(r); err != nil {
 		t.Fatal(err)
 	}

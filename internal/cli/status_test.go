@@ -77,7 +77,7 @@ func TestTheStatusIsReadable(t *testing.T) {
 	}}
 	silent := sidecar.Report{Instance: "op_old", Problem: "it has no socket"}
 	var out bytes.Buffer
-	if err := (&app{Streams{Out: &out}}).printStatus("/d", []sidecar.Report{busy(), idle, silent}); err != nil {
+	if err := (&app{Streams: Streams{Out: &out}}).printStatus("/d", []sidecar.Report{busy(), idle, silent}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `PID     UP     TRANSPORT  GEAR            ISOLATION  RUNNING  WAITING  PARKED  VERSION
@@ -104,7 +104,7 @@ func TestWhatAnotherProcessSaysCannotSteerTheTerminal(t *testing.T) {
 	r := busy()
 	r.Status.Version, r.Status.Gear = "v1\x1b]0;owned\a", "one\ttwo\n4713 is fine\u202e"
 	var out bytes.Buffer
-	if err := (&app{Streams{Out: &out}}).printStatus("/d", []sidecar.Report{r}); err != nil {
+	if err := (&app{Streams: Streams{Out: &out}}).printStatus("/d", []sidecar.Report{r}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(out.String(), "\x1b\a\u202e\t") || strings.Contains(out.String(), "\n4713") {

@@ -37,7 +37,7 @@ const (
 // those were. Each is finished once, whichever of the living processes is first.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	n, err := e.c.Journal.Interrupt(ctx, e.alive, func(r execution.Record) (execution.Change, audit.Event) {
-		return deserted(r, e.c.Clock.Now())
+		return Interrupted(r, e.c.Clock.Now())
 	})
 	if err != nil {
 		return n, fmt.Errorf("finish what dead processes left: %w", err)
@@ -47,23 +47,6 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 
 func (e *Engine) alive(instance string) bool {
 	return instance == e.c.Instance || e.c.Elsewhere.Alive(instance)
-}
-
-// deserted is how the operation of a dead process ends.
-func deserted(r execution.Record, now time.Time) (execution.Change, audit.Event) {
-	reason := "The server ended before the program started. Nothing was run; the call may be repeated."
-	if r.State == execution.StateRunning {
-		reason = "The server ended while the program ran, and the program with it. What it had done outside the sandbox, if anything, stands; its output is lost."
-	}
-	res := end(
-		execution.Result{OperationID: r.ID, Gear: r.Gear},
-		verdict{execution.StatusInterrupted, execution.CodeInterrupted, reason}, -1,
-	)
-	ev := audit.Event{
-		Time: now, Type: audit.Finished, Operation: r.ID, Principal: r.Request.Principal, Client: r.Request.Client, Gear: r.Gear,
-		Code: codeOf(r.Request), Status: res.Status, ExitCode: res.ExitCode, Reason: res.Error.Code,
-	}
-	return execution.Change{Finished: now, Result: &res}, ev
 }
 
 // load reads an operation that this process does not run. One whose process is dead has
@@ -107,7 +90,7 @@ func (e *Engine) sleep(ctx context.Context, d time.Duration) {
 // told is the answer for an operation from its record.
 func told(r execution.Record) execution.Result {
 	if r.State == execution.StateFinished {
-		return answer(r.Result, r.Stdout, r.Stderr)
+		return Answer(r)
 	}
 	return execution.Result{Status: execution.StatusRunning, OperationID: r.ID, ExitCode: -1, Gear: r.Gear}
 }

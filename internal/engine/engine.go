@@ -12,8 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
@@ -57,11 +57,12 @@ type Config struct {
 
 // Engine runs operations. It is safe for concurrent use.
 type Engine struct {
-	c    Config
-	busy busy
-	work sync.WaitGroup
-	root context.Context // ends when the engine closes
-	stop context.CancelFunc
+	c     Config
+	busy  busy
+	queue atomic.Int64
+	work  sync.WaitGroup
+	root  context.Context // ends when the engine closes
+	stop  context.CancelFunc
 
 	mu     sync.Mutex // guards what follows
 	live   map[execution.ID]*operation
@@ -74,13 +75,11 @@ func New(c Config) (*Engine, error) {
 		c.Exists == nil || c.Getenv == nil || c.Clock == nil || c.Logger == nil {
 		return nil, errors.New("engine: a part is missing")
 	}
-	if c.Queue <= 0 {
-		c.Queue = runsPerCore*runtime.NumCPU() + waiting
-	}
 	if c.Elsewhere == nil {
 		c.Elsewhere = nobody{}
 	}
 	e := &Engine{c: c, live: map[execution.ID]*operation{}}
+	e.SetQueue(c.Queue)
 	e.root, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -147,8 +146,9 @@ func (e *Engine) admit(op *operation) error {
 // full reports whether there is no room for another operation of the principal. The
 // mutex is held.
 func (e *Engine) full(p execution.Principal) bool {
-	if n := len(e.live); n < e.c.Queue || n >= 2*e.c.Queue {
-		return n >= e.c.Queue
+	queue := int(e.queue.Load())
+	if n := len(e.live); n < queue || n >= 2*queue {
+		return n >= queue
 	}
 	for _, op := range e.live {
 		if op.request.Principal == p {
@@ -164,9 +164,19 @@ func (e *Engine) begin(ctx context.Context, op *operation) error {
 	ev := op.event(now, audit.Requested)
 	err := e.c.Journal.Commit(ctx, op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
 	if err != nil {
-		return fmt.Errorf("record the request: %w", err)
+		return e.unrecordable(err)
 	}
 	return nil
+}
+
+// unrecordable is the answer while nothing can be recorded: nothing runs either. What is
+// wrong is the operator's to see.
+func (e *Engine) unrecordable(err error) error {
+	e.c.Logger.Error("a request could not be recorded and was not taken", "error", err)
+	return &execution.RejectedError{
+		Code: execution.CodeUnavailable, RetryAfter: retryAfter,
+		Message: "the request could not be recorded, and nothing is run unrecorded; the log of the server has the reason",
+	}
 }
 
 func (e *Engine) forget(op *operation) {

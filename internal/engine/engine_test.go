@@ -209,6 +209,25 @@ func TestAFullQueueRefusesWithATimeToRetry(t *testing.T) {
 	}
 }
 
+func TestALargerQueueTakesOnAtOnceAndASmallerOneKeepsWhatWasTakenOn(t *testing.T) {
+	b := newBench(t, benchConfig{turns: 1, queue: 1})
+	long := execution.Request{Code: "import time\ntime.sleep(600)", Timeout: 300 * time.Second}
+	first := b.submit(long)
+	b.engine.SetQueue(2)
+	second := b.submit(long)
+	b.engine.SetQueue(1)
+	long.Principal, long.Language = execution.Local, execution.Python
+	var rejected *execution.RejectedError
+	if _, err := b.engine.Submit(t.Context(), long); !errors.As(err, &rejected) || b.engine.Load().Queue != 1 {
+		t.Errorf("%v, %+v", err, b.engine.Load())
+	}
+	for _, id := range []execution.ID{second, first} {
+		if r, err := b.engine.Cancel(t.Context(), execution.Local, id); err != nil || r.Status != execution.StatusCancelled {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
 func TestTheLoadTellsWhoRunsAndWhoWaits(t *testing.T) {
 	b := newBench(t, benchConfig{turns: 1, queue: 8})
 	long := execution.Request{Code: "print('begun')\nimport time\ntime.sleep(600)", Timeout: 300 * time.Second}

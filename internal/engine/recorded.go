@@ -18,8 +18,7 @@ func Interrupted(r execution.Record, now time.Time) (execution.Change, audit.Eve
 	res = end(res, verdict{execution.StatusInterrupted, execution.CodeInterrupted, reason}, -1)
 	return execution.Change{Finished: now, Result: &res}, audit.Event{
 		Time: now, Type: audit.Finished, Operation: r.ID, Principal: r.Request.Principal, Client: r.Request.Client, Gear: r.Gear,
-		Code:   execution.DigestOf([]byte(r.Request.Language), []byte(r.Request.Code)),
-		Reason: string(execution.CodeInterrupted), Status: res.Status, ExitCode: res.ExitCode,
+		Code: codeOf(r.Request), Reason: string(execution.CodeInterrupted), Status: res.Status, ExitCode: res.ExitCode,
 	}
 }
 

@@ -27,11 +27,11 @@ func mustBuiltin(name string) Gear {
 	if err != nil {
 		panic("gear: " + err.Error())
 	}
-	r := &reader{file: name}
+	r := newReader(name, "")
 	d := r.read(data)
 	g := d.over(blank(name, "built in"))
 	r.check(d, g)
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		panic("gear: built in: " + err.Error())
 	}
 	return g

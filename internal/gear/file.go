@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear/strictyaml"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
@@ -51,26 +52,26 @@ type document struct {
 // read parses the text of one gear file.
 func (r *reader) read(data []byte) document {
 	var d document
-	r.fields(r.root(data), map[string]func(ast.Node){
+	r.Fields(r.Root(data), map[string]func(ast.Node){
 		"description": func(n ast.Node) {
-			if s, ok := r.text(n); ok {
+			if s, ok := r.Text(n); ok {
 				s = strings.Join(strings.Fields(s), " ")
 				d.description = &s
 			}
 		},
-		"extends": func(n ast.Node) { d.extends, _ = r.text(n); d.extendsNode = n },
+		"extends": func(n ast.Node) { d.extends, _ = r.Text(n); d.extendsNode = n },
 		"execution": func(n ast.Node) {
-			if s, ok := r.word(n, "on", "off"); ok {
+			if s, ok := r.Word(n, "on", "off"); ok {
 				on := s == "on"
 				d.execution = &on
 			}
 		},
 		"isolation": func(n ast.Node) {
-			s, _ := r.word(n, string(Sandbox), string(None))
+			s, _ := r.Word(n, string(Sandbox), string(None))
 			d.isolation, d.isolationAt = Isolation(s), n
 		},
 		"default": func(n ast.Node) {
-			s, _ := r.word(n, string(policy.Deny), string(policy.Ask), string(policy.Allow))
+			s, _ := r.Word(n, string(policy.Deny), string(policy.Ask), string(policy.Allow))
 			d.fallback, d.fallbackAt = policy.Effect(s), n
 		},
 		"deny":      func(n ast.Node) { d.rules.Deny = r.rules(n, false); d.denyAsk(n, d.rules.Deny) },
@@ -92,9 +93,9 @@ func (d *document) denyAsk(n ast.Node, rules []policy.Rule) {
 
 func (r *reader) source(n ast.Node) SourceLimits {
 	var s SourceLimits
-	r.fields(r.mapping(n), map[string]func(ast.Node){
-		"characters": func(n ast.Node) { s.Characters = r.number(n, 1, execution.MaxCode) },
-		"lines":      func(n ast.Node) { s.Lines = r.number(n, 1, execution.MaxCode) },
+	r.Fields(r.Mapping(n), map[string]func(ast.Node){
+		"characters": func(n ast.Node) { s.Characters = r.Number(n, 1, execution.MaxCode) },
+		"lines":      func(n ast.Node) { s.Lines = r.Number(n, 1, execution.MaxCode) },
 	})
 	return s
 }
@@ -102,15 +103,15 @@ func (r *reader) source(n ast.Node) SourceLimits {
 // limits also returns where the timeout stands.
 func (r *reader) limits(n ast.Node) (l execution.Limits, timeoutAt ast.Node) {
 	seconds := func(d *time.Duration) func(ast.Node) {
-		return func(n ast.Node) { *d = time.Duration(r.number(n, 1, maxTimeoutSeconds)) * time.Second }
+		return func(n ast.Node) { *d = time.Duration(r.Number(n, 1, maxTimeoutSeconds)) * time.Second }
 	}
 	size := func(b *execution.Bytes, least, most execution.Bytes) func(ast.Node) {
-		return func(n ast.Node) { *b = r.size(n, least, most) }
+		return func(n ast.Node) { *b = r.Size(n, least, most) }
 	}
 	number := func(i *int, least, most int) func(ast.Node) {
-		return func(n ast.Node) { *i = r.number(n, least, most) }
+		return func(n ast.Node) { *i = r.Number(n, least, most) }
 	}
-	r.fields(r.mapping(n), map[string]func(ast.Node){
+	r.Fields(r.Mapping(n), map[string]func(ast.Node){
 		"timeout_seconds":     func(n ast.Node) { timeoutAt = n },
 		"max_timeout_seconds": seconds(&l.MaxTimeout),
 		"memory":              size(&l.Memory, leastMemory, mostMemory),
@@ -136,38 +137,38 @@ func (r *reader) timeout(n ast.Node, longest time.Duration) time.Duration {
 			return 0
 		}
 	}
-	return time.Duration(r.number(n, 1, maxTimeoutSeconds)) * time.Second
+	return time.Duration(r.Number(n, 1, maxTimeoutSeconds)) * time.Second
 }
 
 func (r *reader) tooLong(n ast.Node, seconds int, longest time.Duration) {
-	r.fail(n, "lower the one or raise the other", "timeout_seconds is %d, more than the max_timeout_seconds of %d", seconds, longest/time.Second)
+	r.Fail(n, "lower the one or raise the other", "timeout_seconds is %d, more than the max_timeout_seconds of %d", seconds, longest/time.Second)
 }
 
 func (r *reader) languages(n ast.Node) []execution.Language {
 	out := []execution.Language{}
-	for _, item := range r.sequence(n) {
-		s, ok := r.word(item, string(execution.Python), string(execution.Bash))
+	for _, item := range r.Sequence(n) {
+		s, ok := r.Word(item, string(execution.Python), string(execution.Bash))
 		if l := execution.Language(s); ok && !slices.Contains(out, l) {
 			out = append(out, l)
 		}
 	}
 	if len(out) == 0 {
-		r.fail(n, "write [python], or execution: off to run nothing", "no language is left")
+		r.Fail(n, "write [python], or execution: off to run nothing", "no language is left")
 	}
 	return out
 }
 
 func (r *reader) env(n ast.Node) map[string]string {
 	out := map[string]string{}
-	for _, e := range r.mapping(n) {
-		name := key(e)
-		value, ok := r.text(e.Value)
+	for _, e := range r.Mapping(n) {
+		name := strictyaml.Key(e)
+		value, ok := r.Text(e.Value)
 		switch {
 		case !ok:
 		case !isEnvName(name):
-			r.fail(e.Key, "use letters, digits and _", "%q is not the name of an environment variable", name)
+			r.Fail(e.Key, "use letters, digits and _", "%q is not the name of an environment variable", name)
 		case strings.ContainsRune(value, 0):
-			r.fail(e.Value, "remove it", "the value of %s holds a NUL", name)
+			r.Fail(e.Value, "remove it", "the value of %s holds a NUL", name)
 		default:
 			out[name] = value
 		}
@@ -255,13 +256,13 @@ func (r *reader) check(d document, g Gear) {
 		if d.firstDenyAsk != nil {
 			at = d.firstDenyAsk
 		}
-		r.fail(at, why, "isolation: none together with deny or ask rules")
+		r.Fail(at, why, "isolation: none together with deny or ask rules")
 	}
 	if g.Default != policy.Allow {
 		if d.fallbackAt != nil {
 			at = d.fallbackAt
 		}
-		r.fail(at, "without a sandbox nothing is refused: write default: allow, or isolation: sandbox",
+		r.Fail(at, "without a sandbox nothing is refused: write default: allow, or isolation: sandbox",
 			"isolation: none together with default: %s", g.Default)
 	}
 }

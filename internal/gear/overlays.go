@@ -52,6 +52,13 @@ func ParseOverlays(allow, ask, deny []string) (Overlays, error) {
 	return o, errors.Join(errs...)
 }
 
+// ParseRule reads one rule as an operator writes it, ~ included. It may allow only what
+// can be granted. The error is a *[policy.RuleError].
+func ParseRule(text string, allow bool) (policy.Rule, error) {
+	home, _ := os.UserHomeDir() // without one a pattern that begins with ~ is refused
+	return parseRule(text, home, allow)
+}
+
 // LoadOverlays reads a file with the keys deny, ask and allow. A file that does
 // not exist holds no rules.
 func LoadOverlays(path string) (Overlays, error) {
@@ -64,7 +71,7 @@ func LoadOverlays(path string) (Overlays, error) {
 	}
 	home, _ := os.UserHomeDir() // without one a pattern that begins with ~ is refused
 	var o Overlays
-	r := &reader{file: path, home: home}
+	r := newReader(path, home)
 	read := func(n ast.Node, allow bool) []policy.Rule {
 		rules := r.rules(n, allow)
 		for i := range rules {
@@ -72,12 +79,12 @@ func LoadOverlays(path string) (Overlays, error) {
 		}
 		return rules
 	}
-	r.fields(r.root(data), map[string]func(ast.Node){
+	r.Fields(r.Root(data), map[string]func(ast.Node){
 		"deny":  func(n ast.Node) { o.Deny = read(n, false) },
 		"ask":   func(n ast.Node) { o.Ask = read(n, false) },
 		"allow": func(n ast.Node) { o.Allow = read(n, true) },
 	})
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return Overlays{}, err
 	}
 	return o, nil

@@ -3,13 +3,14 @@ package gear
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/gearbox-mcp/gearbox/internal/gear/strictyaml"
 )
 
 // maxDepth is how many gears may stand on each other.
@@ -79,7 +80,7 @@ func unknown(name string, dirs []string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w %q: %s", ErrUnknown, name, didYouMean(name, names))
+	return fmt.Errorf("%w %q: %s", ErrUnknown, name, strictyaml.DidYouMean(name, names))
 }
 
 // List is every gear, the built-in ones first, then those of the directory by name.
@@ -128,16 +129,16 @@ func (r *Registry) LoadFile(path string) (Gear, error) {
 
 // resolve parses a file and lays it over what it extends.
 func (r *Registry) resolve(path string, data []byte, below []string) (Gear, error) {
-	rd := &reader{file: path, home: r.home}
+	rd := newReader(path, r.home)
 	name := nameOf(path)
 	switch {
 	case slices.Contains(builtinNames(), name):
-		rd.fail(nil, "rename the file; it may say extends: "+name, "%s is the name of a built-in gear", name)
+		rd.Fail(nil, "rename the file; it may say extends: "+name, "%s is the name of a built-in gear", name)
 	case !validName(name):
-		rd.fail(nil, "name the file with small letters, digits, _ and -", "%q cannot be the name of a gear", name)
+		rd.Fail(nil, "name the file with small letters, digits, _ and -", "%q cannot be the name of a gear", name)
 	}
 	d := rd.read(data)
-	if err := rd.err(); err != nil {
+	if err := rd.Err(); err != nil {
 		return Gear{}, err
 	}
 	base := blank(name, path)
@@ -150,7 +151,7 @@ func (r *Registry) resolve(path string, data []byte, below []string) (Gear, erro
 	g := d.over(base)
 	g.Name, g.Origin = name, path
 	rd.check(d, g)
-	if err := rd.err(); err != nil {
+	if err := rd.Err(); err != nil {
 		return Gear{}, err
 	}
 	return g, nil
@@ -161,21 +162,21 @@ func (r *Registry) resolve(path string, data []byte, below []string) (Gear, erro
 func (r *Registry) base(rd *reader, d document, chain []string) (Gear, error) {
 	switch {
 	case slices.Contains(chain, d.extends):
-		rd.fail(d.extendsNode, "let one of them extend something else", "gears extend each other in a circle: %s",
+		rd.Fail(d.extendsNode, "let one of them extend something else", "gears extend each other in a circle: %s",
 			strings.Join(append(chain, d.extends), " → "))
-		return Gear{}, rd.err()
+		return Gear{}, rd.Err()
 	case len(chain) >= maxDepth:
-		rd.fail(d.extendsNode, "extend a gear nearer to the built-in ones", "more than %d gears extend each other", maxDepth)
-		return Gear{}, rd.err()
+		rd.Fail(d.extendsNode, "extend a gear nearer to the built-in ones", "more than %d gears extend each other", maxDepth)
+		return Gear{}, rd.Err()
 	}
-	dirs := []string{filepath.Dir(rd.file)}
+	dirs := []string{filepath.Dir(rd.File())}
 	if dirs[0] != filepath.Clean(r.dir) {
 		dirs = append(dirs, r.dir)
 	}
 	g, err := r.get(d.extends, slices.Clone(chain), dirs...)
 	if errors.Is(err, ErrUnknown) {
-		rd.fail(d.extendsNode, "", "extends: %v", err)
-		return Gear{}, rd.err()
+		rd.Fail(d.extendsNode, "", "extends: %v", err)
+		return Gear{}, rd.Err()
 	}
 	if err != nil {
 		return Gear{}, err
@@ -185,24 +186,12 @@ func (r *Registry) base(rd *reader, d document, chain []string) (Gear, error) {
 	return g, nil
 }
 
-// readFile reads a regular file of bounded size. Anything else may block, even
-// while it is opened (fifo(7)), or answer differently each time.
+// readFile reads a regular file of bounded size.
 func readFile(path string) ([]byte, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read policy: %w", err)
+	data, err := strictyaml.ReadFile(path)
+	var irregular *FileError
+	if err != nil && !errors.As(err, &irregular) {
+		err = fmt.Errorf("read policy: %w", err)
 	}
-	if !st.Mode().IsRegular() {
-		return nil, &FileError{File: path, Message: "is not a regular file", Hint: "put the rules into a file of their own"}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read policy: %w", err)
-	}
-	defer func() { _ = f.Close() }() // nothing was written that closing could lose
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read policy: %w", err)
-	}
-	return data, nil
+	return data, err
 }

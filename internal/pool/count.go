@@ -129,12 +129,12 @@ func (d *durations) told() Durations {
 
 // Stats tells how the pool stands.
 func (p *Pool) Stats() Stats {
-	waiting := p.c.Turns.waits()
+	waiting, most := p.c.Turns.waits(), p.c.Turns.Most()
 	p.mu.Lock()
 	defer p.unlock()
 	s := Stats{
 		Live: p.live, Parked: p.parked, Waiting: waiting, Sources: len(p.sources),
-		Most: p.c.Turns.Most(), MaxParked: p.c.MaxParked, Pressed: p.memory.short,
+		Most: most, MaxParked: p.c.MaxParked, Pressed: p.memory.short,
 	}
 	all := counts{endings: map[sandbox.Cause]uint64{}}
 	for _, k := range slices.SortedFunc(maps.Keys(p.kinds), inOrder) {

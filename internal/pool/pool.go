@@ -18,7 +18,7 @@ const attempts = 2
 // Pool is safe for concurrent use.
 type Pool struct {
 	backend sandbox.Backend
-	c       Config
+	c       Config          // mu guards the numbers that [Pool.Adjust] changes; the rest stays
 	ctx     context.Context // of the work in the background; ends with Close
 	stop    context.CancelFunc
 	patient context.Context // of waiting for children to end, which they do

@@ -30,9 +30,10 @@ var ErrClosed = errors.New("pool: closed")
 //
 // Turns are safe for concurrent use.
 type Turns struct {
-	most, each int
+	each int
 
 	mu       sync.Mutex // guards what follows
+	most     int
 	busy     int
 	accounts map[execution.Principal]*account // those that have or want a place
 	waiting  []*account                       // those with callers who wait, next one first
@@ -64,11 +65,27 @@ func NewTurns(most, each int) *Turns {
 	if most <= 0 {
 		most = mostPerCore * runtime.NumCPU()
 	}
-	return &Turns{most: most, each: each, accounts: map[execution.Principal]*account{}}
+	return &Turns{each: each, most: most, accounts: map[execution.Principal]*account{}}
 }
 
 // Most is how many children may be at work when none of them is an extra one.
-func (t *Turns) Most() int { return t.most }
+func (t *Turns) Most() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.most
+}
+
+// SetMost changes how many children may be at work, 0 for two per core. Those that are
+// at work beyond that stay; callers who may begin now do.
+func (t *Turns) SetMost(most int) {
+	if most <= 0 {
+		most = mostPerCore * runtime.NumCPU()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.most = most
+	t.serve()
+}
 
 // take waits for a place until ctx ends or closed is closed.
 func (t *Turns) take(ctx context.Context, closed <-chan struct{}, who execution.Principal) (turn, error) {

@@ -4,7 +4,6 @@ package sidecar
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -28,17 +27,12 @@ func levelWarning(l execution.Level) string { return linux.Warning(l) }
 
 // backends are those of this platform: the one that isolates and the one that
 // does not.
-func backends(name string, r resolver, l *slog.Logger) (boxed, bare sandbox.Backend, err error) {
-	switch name {
-	case "", "linux":
-	default:
-		return nil, nil, fmt.Errorf("there is no backend %q on this platform: use linux", name)
-	}
+func backends(r resolver, l *slog.Logger) (boxed, bare sandbox.Backend) {
 	groups, err := cgroup.Find()
 	if err != nil {
 		l.Info("memory and processes are bounded without control groups, less exactly", "reason", err)
 	}
-	return linux.New(linux.Config{Interpreters: r, Groups: groups, Logger: l}), host.New(host.Config{Interpreters: r}), nil
+	return linux.New(linux.Config{Interpreters: r, Groups: groups, Logger: l}), host.New(host.Config{Interpreters: r})
 }
 
 // ownPlaces are those that every sandbox has of its own, whatever the host has there.

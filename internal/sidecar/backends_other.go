@@ -4,9 +4,7 @@ package sidecar
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
@@ -24,12 +22,7 @@ func inContainer() bool { return false }
 func levelWarning(execution.Level) string { return "" }
 
 // backends are those of this platform: none.
-func backends(name string, _ resolver, _ *slog.Logger) (boxed, bare sandbox.Backend, err error) {
-	if name != "" {
-		return nil, nil, fmt.Errorf("there is no backend %q on %s", name, runtime.GOOS)
-	}
-	return nil, nil, nil
-}
+func backends(resolver, *slog.Logger) (boxed, bare sandbox.Backend) { return nil, nil }
 
 // ownPlaces are none where there is no sandbox.
 func ownPlaces() []string { return nil }

@@ -63,7 +63,7 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 	}
 	if p.backend == nil {
 		_, err := p.isolated(ctx, engine.Place{})
-		d.add("platform", err, "", "")
+		d.add("backend", err, "", "")
 		return d
 	}
 	// A check of the probe that failed beside a level that was reached is what keeps
@@ -89,7 +89,7 @@ func (s *Sidecar) diagnosePreload(ctx context.Context, d *Diagnosis) bool {
 	if s.places.preload == "" || !s.places.isolates() {
 		return true
 	}
-	_, err := s.places.Place(ctx, execution.Local, s.gears.base, execution.Python)
+	_, err := s.places.Place(ctx, execution.Local, s.gears.base(), execution.Python)
 	d.add("preload", err, s.places.preload+" found imported by programs", "")
 	return err == nil
 }
@@ -100,7 +100,7 @@ type accountant interface{ Accounting() sandbox.Check }
 
 // diagnoseShell comes after the verdict: without bash Python runs all the same.
 func (s *Sidecar) diagnoseShell(d *Diagnosis) {
-	if !s.gears.base.AllowsLanguage(execution.Bash) {
+	if !s.gears.base().AllowsLanguage(execution.Bash) {
 		return
 	}
 	var err error

@@ -27,7 +27,7 @@ func (e *environment) Info(ctx context.Context, p execution.Principal) (mcpserve
 		Gear: g.Name(), GearDescription: g.Description(), Languages: e.places.languages(g),
 		WorkDir: "/workspace", Limits: g.Limits(),
 	}
-	place, err := e.places.Place(ctx, p, g, e.places.mainLanguage())
+	place, err := e.places.Place(ctx, p, g, e.places.mainLanguage(g))
 	if err != nil {
 		info.Warnings = []string{err.Error()}
 		return info, nil

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
@@ -14,18 +15,37 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/token"
 )
 
-// gears holds what the operator chose at start.
+// gears holds what decides now. A change of the configuration replaces all of it at
+// once: a run sees the old or the new, never some of each.
 type gears struct {
+	now    atomic.Pointer[chosen]
+	tokens *token.Register // whose holders have ceilings
+}
+
+// base is what decides when a call names no gear.
+func (g *gears) base() gear.Frozen { return g.now.Load().base }
+
+// Freeze implements [engine.Gears].
+func (g *gears) Freeze(p execution.Principal, name string) (gear.Frozen, error) {
+	now := g.now.Load()
+	ceiling, err := g.ceiling(p, now.registry)
+	if err != nil {
+		return gear.Frozen{}, err
+	}
+	return now.freeze(ceiling, name)
+}
+
+// chosen is what the operator chose.
+type chosen struct {
 	registry *gear.Registry
-	tokens   *token.Register // whose holders have ceilings
 	server   gear.Gear
 	overlays gear.Overlays
 	base     gear.Frozen // what decides when a call names no gear
 }
 
-// openGears resolves what the options name. Nothing is made on the disk.
-func openGears(o Options, dataDir string) (*gears, error) {
-	g := &gears{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears")), tokens: openTokens(dataDir)}
+// choose resolves what the options name. Nothing is made on the disk.
+func choose(o Options, dataDir string) (*chosen, error) {
+	g := &chosen{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears"))}
 	var err error
 	if name := o.gear(); isFile(name) {
 		g.server, err = g.registry.LoadFile(name)
@@ -33,13 +53,13 @@ func openGears(o Options, dataDir string) (*gears, error) {
 		g.server, err = g.registry.Get(name)
 	}
 	if err != nil {
-		return nil, err
+		return nil, about("gear", "%w", err)
 	}
 	if g.overlays, err = overlays(o, dataDir); err != nil {
 		return nil, err
 	}
 	if g.base, err = gear.Freeze(g.server, nil, nil, g.overlays); err != nil {
-		return nil, err
+		return nil, about("gear", "%w", err)
 	}
 	return g, g.checkReads(dataDir)
 }
@@ -47,20 +67,20 @@ func openGears(o Options, dataDir string) (*gears, error) {
 // checkReads refuses grants that would show the records, hide what the sandbox has of
 // its own, or be something else than they say: a mount shows what a path leads to,
 // while rules go by how it is written.
-func (g *gears) checkReads(dataDir string) error {
+func (g *chosen) checkReads(dataDir string) error {
 	granted := g.base.Granted(policy.Read)
 	for _, entry := range granted {
 		path, _ := strings.CutSuffix(entry, treeSuffix)
 		switch {
 		case path == "/" || path == "":
-			return fmt.Errorf("a rule lets code read %s: name a file or a directory below /, the whole host cannot be shown", entry)
+			return aboutGrant(entry, "a rule lets code read %s: name a file or a directory below /, the whole host cannot be shown", entry)
 		case within(path, dataDir) || within(dataDir, path):
-			return fmt.Errorf("a rule lets code read %s, and that would show the data directory %s: narrow the rule, or choose another --data-dir", entry, dataDir)
+			return aboutGrant(entry, "a rule lets code read %s, and that would show the data directory %s: narrow the rule, or choose another --data-dir", entry, dataDir)
 		case policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil):
-			return fmt.Errorf("a rule lets code read %s, but the sandbox has such a place of its own: pass the file with the call, or keep it elsewhere", entry)
+			return aboutGrant(entry, "a rule lets code read %s, but the sandbox has such a place of its own: pass the file with the call, or keep it elsewhere", entry)
 		}
 		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
-			return fmt.Errorf("a rule lets code read %s, which is a link: name what it leads to, %s", entry, real)
+			return aboutGrant(entry, "a rule lets code read %s, which is a link: name what it leads to, %s", entry, real)
 		}
 	}
 	return errors.Join(g.checkRefusals(granted), g.checkTrees(granted))
@@ -70,7 +90,7 @@ func (g *gears) checkReads(dataDir string) error {
 const treeSuffix = "/**"
 
 // checkRefusals finds rules that refuse a part of what is shown under another name.
-func (g *gears) checkRefusals(granted []string) error {
+func (g *chosen) checkRefusals(granted []string) error {
 	for _, r := range slices.Concat(g.overlays.Deny, g.overlays.Ask, g.server.Rules.Deny, g.server.Rules.Ask) {
 		if r.Kind() != policy.Read {
 			continue
@@ -95,7 +115,7 @@ func (g *gears) checkRefusals(granted []string) error {
 
 // checkTrees finds directories that a rule of the operator allows in vain, because
 // another one takes a part out.
-func (g *gears) checkTrees(granted []string) error {
+func (g *chosen) checkTrees(granted []string) error {
 	for _, r := range g.overlays.Allow {
 		if r.Kind() != policy.Read {
 			continue
@@ -103,7 +123,7 @@ func (g *gears) checkTrees(granted []string) error {
 		_, _, open := r.Names()
 		for _, pattern := range open {
 			if strings.HasSuffix(pattern, treeSuffix) && !slices.Contains(granted, pattern) {
-				return fmt.Errorf("the rule %s cannot be carried out: another rule takes a part of it out, and a mount shows all or nothing: allow the parts that may be read one by one", r)
+				return aboutGrant(pattern, "the rule %s cannot be carried out: another rule takes a part of it out, and a mount shows all or nothing: allow the parts that may be read one by one", r)
 			}
 		}
 	}
@@ -116,7 +136,8 @@ func isFile(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// overlays are the operator's rules file and the rules of this start together.
+// overlays are the operator's rules file, the rules of the configuration and those of
+// this start together.
 func overlays(o Options, dataDir string) (gear.Overlays, error) {
 	file, err := gear.LoadOverlays(filepath.Join(dataDir, "rules.yaml"))
 	if err != nil {
@@ -126,7 +147,7 @@ func overlays(o Options, dataDir string) (gear.Overlays, error) {
 	if err != nil {
 		return gear.Overlays{}, err
 	}
-	return file.With(flags), nil
+	return file.With(o.Rules).With(flags), nil
 }
 
 // checkTrust refuses a gear without isolation unless the operator said so in
@@ -136,19 +157,14 @@ func checkTrust(o Options, g gear.Frozen) error {
 	case g.Isolation() != gear.None:
 		return nil
 	case !o.AllowFullTrust:
-		return fmt.Errorf("the gear %s runs code without any isolation, with your own rights: start with --allow-full-trust if that is what you want", g.Name())
+		return about("gear", "the gear %s runs code without any isolation, with your own rights: say --allow-full-trust if that is what you want", g.Name())
 	case os.Geteuid() == 0 && !o.AllowFullTrustAsRoot:
-		return errors.New("without isolation and as root, code could do anything to this machine: start as another user, or add --allow-full-trust-as-root")
+		return about("gear", "without isolation and as root, code could do anything to this machine: start as another user, or add --allow-full-trust-as-root")
 	}
 	return nil
 }
 
-// Freeze implements [engine.Gears].
-func (g *gears) Freeze(p execution.Principal, name string) (gear.Frozen, error) {
-	ceiling, err := g.ceiling(p)
-	if err != nil {
-		return gear.Frozen{}, err
-	}
+func (g *chosen) freeze(ceiling *gear.Gear, name string) (gear.Frozen, error) {
 	if name == "" && ceiling == nil {
 		return g.base, nil
 	}

@@ -31,7 +31,7 @@ func FindGear(o Options) (gear.Gear, gear.Frozen, error) {
 			return gear.Gear{}, gear.Frozen{}, err
 		}
 	}
-	g, err := openGears(o, dir)
+	g, err := choose(o, dir)
 	if err != nil {
 		return gear.Gear{}, gear.Frozen{}, err
 	}

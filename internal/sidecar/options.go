@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/logging"
 )
 
 // DefaultGear is the gear of a start that names none.
@@ -21,13 +23,17 @@ type Options struct {
 	Gear string
 	// Allow, Ask and Deny are rules of this start, beside those of the rules file.
 	Allow, Ask, Deny []string
+	// Rules are further ones that say themselves where they were written, as those of
+	// the configuration file.
+	Rules gear.Overlays
 	// Python is an interpreter or virtual environment of the operator; empty
 	// means the embedded one.
 	Python string
 	// Preload are modules of that environment which programs find imported. They run
 	// in the fork server, before anything is sealed. Gears without isolation have none.
 	Preload []string
-	// Backend is the backend to use; empty means the best that works here.
+	// Backend is the backend to use, one of [Backends]; empty means the best that works
+	// here. With one that does not exist here nothing is run, and answers say why.
 	Backend string
 	// MinimumIsolation is the weakest level that runs anything; empty means
 	// no-proc, and in a container, which is an outer wall of its own, no-userns.
@@ -41,6 +47,8 @@ type Options struct {
 	FinishPreparing bool
 	// Compat names the drop-in profiles to add.
 	Compat []string
+	// Redact says what is masked in log lines and audit events, beside common secrets.
+	Redact logging.Rules
 	// Records say how operations and audit events are kept.
 	Records RecordOptions
 	// Pool says what stands ready, and how much may run at once.
@@ -52,6 +60,9 @@ type Options struct {
 	// DataDir is where everything is kept; empty means GEARBOX_DATA_DIR, then
 	// $XDG_DATA_HOME/gearbox, then ~/.local/share/gearbox.
 	DataDir string
+	// Settings names the settings that these options were made of, for the record of
+	// changes; the zero digest if nobody has.
+	Settings execution.Digest
 }
 
 func (o Options) gear() string {
@@ -67,22 +78,30 @@ const longestPreload = 4096
 // moduleName is a dotted name as an import statement takes it.
 var moduleName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$`)
 
+// CheckModule says what is wrong with the name of a module to preload.
+func CheckModule(name string) error {
+	if !moduleName.MatchString(name) {
+		return errors.New("this is no name of a module: write it as in an import statement, for example pandas or scipy.stats, several separated by commas")
+	}
+	return nil
+}
+
 // preload is the form of a template: names in order, each once, joined by commas.
 func (o Options) preload() (string, error) {
 	if len(o.Preload) == 0 {
 		return "", nil
 	}
 	if o.Python == "" {
-		return "", errors.New("--preload takes modules of an environment of yours, and the embedded interpreter has none beyond the standard library, which is imported already: name the environment with --python, or leave --preload out")
+		return "", about("preload", "--preload takes modules of an environment of yours, and the embedded interpreter has none beyond the standard library, which is imported already: name the environment with --python, or leave --preload out")
 	}
 	for _, name := range o.Preload {
-		if !moduleName.MatchString(name) {
-			return "", fmt.Errorf("--preload %q: this is no name of a module: write it as in an import statement, for example pandas or scipy.stats, several separated by commas", name)
+		if err := CheckModule(name); err != nil {
+			return "", about("preload", "--preload %q: %w", name, err)
 		}
 	}
 	joined := strings.Join(slices.Compact(slices.Sorted(slices.Values(o.Preload))), ",")
 	if len(joined) > longestPreload {
-		return "", fmt.Errorf("--preload: the names are %d bytes together, and at most %d are taken: name packages instead of each of their modules", len(joined), longestPreload)
+		return "", about("preload", "--preload: the names are %d bytes together, and at most %d are taken: name packages instead of each of their modules", len(joined), longestPreload)
 	}
 	return joined, nil
 }
@@ -90,13 +109,20 @@ func (o Options) preload() (string, error) {
 func (o Options) minimumIsolation(inContainer bool) (execution.Level, error) {
 	switch {
 	case o.MinimumIsolation != "":
-		return execution.ParseLevel(o.MinimumIsolation)
+		l, err := execution.ParseLevel(o.MinimumIsolation)
+		if err != nil {
+			return "", about("minimum-isolation", "%w", err)
+		}
+		return l, nil
 	case inContainer:
 		return execution.LevelNoUserns, nil
 	default:
 		return execution.LevelNoProc, nil
 	}
 }
+
+// DataDirectory is the path of the data directory, made or not.
+func DataDirectory(o Options) (string, error) { return o.dataDir() }
 
 func (o Options) dataDir() (string, error) {
 	dir := o.DataDir

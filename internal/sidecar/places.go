@@ -27,15 +27,17 @@ import (
 type places struct {
 	options Options
 	dataDir string
-	base    gear.Frozen // the server's own gear: its source is opened beside the start
+	base    func() gear.Frozen // the server's own gear: its source is opened beside the start
 	least   execution.Level
 	preload string // of the templates for Python
 	log     *slog.Logger
 	say     func(string)
 
 	backend sandbox.Backend // nil where the platform has no sandbox
+	absent  string          // why the backend that was named does not exist; empty if it does
 	boxed   *pool.Pool      // over backend
 	bare    *pool.Pool      // for gears without isolation
+	turns   *pool.Turns     // of both
 	probe   func() sandbox.Report
 
 	analyser string // names the guest that reports the facts
@@ -45,6 +47,7 @@ type places struct {
 	python cpython.Installation
 	pyErr  error
 
+	root    context.Context // of the work beside the callers; stop ends it
 	stop    context.CancelFunc
 	working sync.WaitGroup
 
@@ -56,7 +59,7 @@ type places struct {
 
 var _ engine.Places = (*places)(nil)
 
-func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen, l *slog.Logger, say func(string)) (*places, error) {
+func newPlaces(ctx context.Context, o Options, dataDir string, base func() gear.Frozen, l *slog.Logger, say func(string)) (*places, error) {
 	least, err := o.minimumIsolation(inContainer())
 	if err != nil {
 		return nil, err
@@ -73,15 +76,17 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 		return nil, err
 	}
 	var bare sandbox.Backend
-	if p.backend, bare, err = backends(o.Backend, p.interpreter, l); err != nil {
-		return nil, err
+	if p.backend, bare = backends(p.interpreter, l); o.missing() != "" {
+		p.backend, p.absent = nil, o.missing()
 	}
-	shared := o.Pool.config(l)
+	p.turns = pool.NewTurns(or(o.Pool.Concurrency), 0)
+	shared := o.Pool.config(p.turns, l)
 	if bare != nil {
 		p.bare = pool.New(bare, shared)
 	}
 	// Preparing belongs to the sidecar, not to the call that opened it.
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	p.root = ctx
 	if p.backend != nil {
 		boxed := shared
 		boxed.Least = least
@@ -96,7 +101,7 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base gear.Frozen,
 // and then makes the interpreter faster.
 func (p *places) prepare(ctx context.Context) {
 	p.python, p.pyErr = p.ensure(ctx)
-	if p.pyErr == nil && p.isolates() {
+	if p.pyErr == nil && p.walls() {
 		p.code, _ = cpython.LoadByteCode(p.dataDir, p.python, guest.Files)
 	}
 	close(p.found)
@@ -106,16 +111,23 @@ func (p *places) prepare(ctx context.Context) {
 		}
 		return
 	}
-	if p.isolates() {
-		if _, err := p.Place(ctx, execution.Local, p.base, p.mainLanguage()); err != nil && ctx.Err() == nil {
-			p.log.Warn("executions will be refused", "error", err)
-		}
-	}
+	p.makeReady(ctx)
 	if p.isolates() {
 		p.makeGuestCode(ctx)
 	}
 	if p.python.Embedded && !p.python.Compiled {
 		p.compile(ctx)
+	}
+}
+
+// makeReady opens the source that the first call under the server's own gear will need.
+func (p *places) makeReady(ctx context.Context) {
+	base := p.base()
+	if !p.isolates() {
+		return
+	}
+	if _, err := p.Place(ctx, execution.Local, base, p.mainLanguage(base)); err != nil && ctx.Err() == nil {
+		p.log.Warn("executions will be refused", "error", err)
 	}
 }
 
@@ -140,7 +152,7 @@ func (p *places) makeGuestCode(ctx context.Context) {
 func (p *places) ensure(ctx context.Context) (cpython.Installation, error) {
 	if p.options.Python != "" {
 		python, err := cpython.FromPath(ctx, p.options.Python)
-		if err == nil && p.isolates() {
+		if err == nil && p.walls() {
 			err = showable(python, ownPlaces())
 		}
 		return python, err
@@ -166,7 +178,8 @@ func (p *places) compile(ctx context.Context) {
 	p.compiled = &compiled
 	p.mu.Unlock()
 	if p.isolates() {
-		if _, err := p.boxed.Level(ctx, template(compiled, p.base, p.mainLanguage(), execution.ClassLocal)); err != nil {
+		base := p.base()
+		if _, err := p.boxed.Level(ctx, template(compiled, base, p.mainLanguage(base), execution.ClassLocal)); err != nil {
 			p.log.Warn("the compiled interpreter does not start; the plain one stays in use", "error", err)
 			return
 		}
@@ -180,18 +193,20 @@ func (p *places) compile(ctx context.Context) {
 }
 
 // isolates reports whether the server's own gear runs anything in a sandbox.
-func (p *places) isolates() bool {
-	return p.boxed != nil && p.base.Enabled() && p.base.Isolation() != gear.None
-}
+func (p *places) isolates() bool { return p.walls() && p.base().Enabled() }
+
+// walls reports whether it would if it ran anything. That stays, while a change of the
+// configuration may turn execution on.
+func (p *places) walls() bool { return p.boxed != nil && p.base().Isolation() != gear.None }
 
 // languages are those of a gear that this machine can run.
 func (p *places) languages(g gear.Frozen) []execution.Language {
 	return slices.DeleteFunc(g.Languages(), func(l execution.Language) bool { return l == execution.Bash && !p.shell })
 }
 
-// mainLanguage is what the server's own gear is likely to run first.
-func (p *places) mainLanguage() execution.Language {
-	if l := p.languages(p.base); len(l) > 0 && !slices.Contains(l, execution.Python) {
+// mainLanguage is what a gear is likely to run first.
+func (p *places) mainLanguage(base gear.Frozen) execution.Language {
+	if l := p.languages(base); len(l) > 0 && !slices.Contains(l, execution.Python) {
 		return l[0]
 	}
 	return execution.Python
@@ -267,7 +282,10 @@ func (p *places) unisolated(place engine.Place) (engine.Place, error) {
 
 // isolated refuses to run anything behind a weaker wall than was asked for.
 func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place, error) {
-	if p.boxed == nil {
+	switch {
+	case p.absent != "":
+		return engine.Place{}, unavailable(p.absent, "")
+	case p.boxed == nil:
 		return engine.Place{}, unavailable(fmt.Sprintf("this version has no sandbox for %s on %s. Run Gearbox on Linux (a virtual machine or WSL will do) and connect to it from here", runtime.GOOS, runtime.GOARCH), "")
 	}
 	if place.Template.Language == execution.Python {

@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -34,14 +33,15 @@ type PoolOptions struct {
 // would serve nobody.
 func OnDemand() PoolOptions { return PoolOptions{Size: new(int)} }
 
-// The accepted ranges, ends included.
+// The accepted ranges of [PoolOptions], ends included. Least is 1 where none is given, and 0
+// for Size.
 const (
-	mostConcurrency = 1024
-	mostParked      = 4096
-	mostRuns        = 1_000_000
-	leastIdle       = time.Second
-	leastAge        = time.Minute
-	longest         = 30 * 24 * time.Hour
+	MostConcurrency = 1024
+	MostParked      = 4096
+	MostRuns        = 1_000_000
+	LeastIdle       = time.Second
+	LeastAge        = time.Minute
+	Longest         = 30 * 24 * time.Hour
 )
 
 // check names the flag that is out of its range.
@@ -51,13 +51,13 @@ func (o PoolOptions) check() error {
 		value       *int
 		least, most int
 	}{
-		{"--concurrency", o.Concurrency, 1, mostConcurrency},
-		{"--pool-size", o.Size, 0, mostParked},
-		{"--pool-max", o.Max, 1, mostParked},
-		{"--recycle-runs", o.RecycleRuns, 1, mostRuns},
+		{"concurrency", o.Concurrency, 1, MostConcurrency},
+		{"pool-size", o.Size, 0, MostParked},
+		{"pool-max", o.Max, 1, MostParked},
+		{"recycle-runs", o.RecycleRuns, 1, MostRuns},
 	} {
 		if n.value != nil && (*n.value < n.least || *n.value > n.most) {
-			return fmt.Errorf("%s %d: accepted are %d to %d", n.flag, *n.value, n.least, n.most)
+			return about(n.flag, "--%s %d: accepted are %d to %d", n.flag, *n.value, n.least, n.most)
 		}
 	}
 	for _, d := range []struct {
@@ -65,14 +65,14 @@ func (o PoolOptions) check() error {
 		value *time.Duration
 		least time.Duration
 	}{
-		{"--pool-idle", o.Idle, leastIdle}, {"--recycle-age", o.RecycleAge, leastAge},
+		{"pool-idle", o.Idle, LeastIdle}, {"recycle-age", o.RecycleAge, LeastAge},
 	} {
-		if d.value != nil && (*d.value < d.least || *d.value > longest) {
-			return fmt.Errorf("%s %v: accepted are %v to %v", d.flag, *d.value, d.least, longest)
+		if d.value != nil && (*d.value < d.least || *d.value > Longest) {
+			return about(d.flag, "--%s %v: accepted are %v to %v", d.flag, *d.value, d.least, Longest)
 		}
 	}
 	if o.Size != nil && o.Max != nil && *o.Size > *o.Max {
-		return fmt.Errorf("--pool-size %d is more than --pool-max %d, which bounds all kinds together: lower the one or raise the other", *o.Size, *o.Max)
+		return about("pool-size", "--pool-size %d is more than --pool-max %d, which bounds all kinds together: lower the one or raise the other", *o.Size, *o.Max)
 	}
 	return nil
 }
@@ -90,9 +90,9 @@ func (o PoolOptions) queue() int {
 
 // config is what the pools of all backends are told. They share their turns, because
 // the cores are shared too.
-func (o PoolOptions) config(l *slog.Logger) pool.Config {
+func (o PoolOptions) config(turns *pool.Turns, l *slog.Logger) pool.Config {
 	return pool.Config{
-		Turns: pool.NewTurns(or(o.Concurrency), 0), Size: or(o.Size), MaxParked: or(o.Max),
+		Turns: turns, Size: or(o.Size), MaxParked: or(o.Max),
 		Sparing: o.Size != nil && *o.Size == 0, IdleAfter: or(o.Idle),
 		MaxMade: or(o.RecycleRuns), MaxAge: or(o.RecycleAge), Pressure: pressure.Memory(), Logger: l,
 	}

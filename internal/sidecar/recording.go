@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
@@ -15,52 +16,64 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/web"
 )
 
-// RecordOptions say how operations and audit events are kept.
+// RecordOptions say how operations and audit events are kept. A nil field is its
+// documented default; the zero value is all defaults.
 type RecordOptions struct {
-	// Durability is what a commit survives; empty means [store.Process].
-	Durability store.Durability
-	// DropCode takes code and inputs away once an operation has ended.
-	DropCode bool
-	// Retention bounds what is kept of finished operations; a zero bound means the
-	// default, a negative one none.
-	Retention store.Retention
+	// Durability is what a commit survives, one of [Durabilities]; empty means the first.
+	Durability string
+	// Code is "off" when code and inputs are taken away once an operation has ended.
+	Code string
+	// Age, Count and Size bound what is kept of finished operations, the oldest go first; 0
+	// does not bound.
+	Age   *time.Duration
+	Count *int
+	Size  *execution.Bytes
 }
 
-// defaultRetention keeps a month of what people do, and no more than a disk can bear of
-// what machines do.
-var defaultRetention = store.Retention{Age: 30 * 24 * time.Hour, Count: 100_000, Size: execution.GiB}
+// Durabilities are the values of [RecordOptions.Durability].
+func Durabilities() []string { return []string{string(store.Process), string(store.Power)} }
+
+// The defaults keep a month of what people do, and no more than a disk can bear of what
+// machines do. The ranges end where a number would be a slip of the hand.
+const (
+	keptAge   = 30 * 24 * time.Hour
+	keptCount = 100_000
+	keptSize  = execution.GiB
+
+	MostAge   = 100 * 365 * 24 * time.Hour
+	MostCount = 1_000_000_000
+	MostSize  = 1 << 50
+)
 
 func (o RecordOptions) retention() store.Retention {
-	return store.Retention{
-		Age:   bound(o.Retention.Age, defaultRetention.Age),
-		Count: bound(o.Retention.Count, defaultRetention.Count),
-		Size:  bound(o.Retention.Size, defaultRetention.Size),
+	r := store.Retention{Age: keptAge, Count: keptCount, Size: keptSize}
+	if o.Age != nil {
+		r.Age = *o.Age
 	}
-}
-
-func bound[T ~int | ~int64](set, standard T) T {
-	switch {
-	case set == 0:
-		return standard
-	case set < 0:
-		return 0
+	if o.Count != nil {
+		r.Count = *o.Count
 	}
-	return set
+	if o.Size != nil {
+		r.Size = *o.Size
+	}
+	return r
 }
 
 // openRecords opens the records of the data directory, and what looks on as they are
 // written.
 func (s *Sidecar) openRecords(ctx context.Context, o Options, dir string, l *slog.Logger) (telemetry.Journal, error) {
-	var err error
+	durability, err := store.ParseDurability(o.Records.Durability)
+	if err != nil {
+		return nil, err
+	}
 	s.records, err = store.Open(ctx, store.Options{
-		Dir: dir, Instance: string(s.instance.ID()), Version: s.self.Version,
-		Durability: o.Records.Durability, DropCode: o.Records.DropCode,
+		Dir: dir, Instance: string(s.instance.ID()), Version: s.self.Version, Durability: durability, DropCode: o.Records.Code == "off",
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.metrics = telemetry.New(telemetry.Config{Version: s.self.Version, Gear: s.gears.base.Name(), Logger: l})
-	return s.metrics.Journal(telemetry.Log(s.records, l)), nil
+	s.metrics = telemetry.New(telemetry.Config{Version: s.self.Version, Gear: s.gears.base().Name(), Logger: l})
+	return telemetry.Redacted(s.metrics.Journal(telemetry.Log(s.records, l)), s.redactor), nil
 }
 
 // watch has the metrics read what they are told of only when they are asked.
@@ -86,12 +99,12 @@ const (
 
 // keepRecords finishes what dead processes left and removes what is too old, at once and
 // from time to time, until ctx ends.
-func (s *Sidecar) keepRecords(ctx context.Context, r store.Retention, l *slog.Logger) {
+func (s *Sidecar) keepRecords(ctx context.Context, l *slog.Logger) {
 	deserted, old := time.NewTicker(recoverEvery), time.NewTicker(retainEvery)
 	defer deserted.Stop()
 	defer old.Stop()
 	s.recover(ctx, l)
-	s.retain(ctx, r, l)
+	s.retain(ctx, l)
 	for {
 		select {
 		case <-ctx.Done():
@@ -99,7 +112,7 @@ func (s *Sidecar) keepRecords(ctx context.Context, r store.Retention, l *slog.Lo
 		case <-deserted.C:
 			s.recover(ctx, l)
 		case <-old.C:
-			s.retain(ctx, r, l)
+			s.retain(ctx, l)
 		}
 	}
 }
@@ -114,7 +127,10 @@ func (s *Sidecar) recover(ctx context.Context, l *slog.Logger) {
 	}
 }
 
-func (s *Sidecar) retain(ctx context.Context, r store.Retention, l *slog.Logger) {
+func (s *Sidecar) retain(ctx context.Context, l *slog.Logger) {
+	s.reloading.Lock()
+	r := s.options.Records.retention()
+	s.reloading.Unlock()
 	n, err := s.records.Retain(ctx, r, time.Now())
 	if err != nil && ctx.Err() == nil {
 		l.Error("operations that are too old could not be removed", "error", err)
@@ -174,4 +190,32 @@ func (l logins) Login(ctx context.Context, in web.Login) error {
 	}
 	l.metrics.Login(in.Accepted, 1+in.Unrecorded)
 	return nil
+}
+
+// recordedChanges records changes of the configuration and then logs them.
+type recordedChanges struct {
+	journal telemetry.Journal
+	next    ChangeLog
+}
+
+var _ ChangeLog = recordedChanges{}
+
+// Changed implements [ChangeLog].
+func (r recordedChanges) Changed(ctx context.Context, c Change) error {
+	e := audit.Event{
+		Time: time.Now(), Type: audit.Config, Principal: execution.Local, Decision: "taken", Reason: "the configuration was read anew",
+		Details: map[string]string{"old": c.Old.String(), "new": c.New.String()},
+	}
+	if c.Refused != "" {
+		e.Decision, e.Reason = "refused", c.Refused
+	}
+	for key, settings := range map[string][]string{"taken": c.Taken, "waiting": c.Waiting} {
+		if len(settings) > 0 {
+			e.Details[key] = strings.Join(settings, " ")
+		}
+	}
+	if err := r.journal.Record(ctx, e); err != nil {
+		return err
+	}
+	return r.next.Changed(ctx, c)
 }

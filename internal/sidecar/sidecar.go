@@ -18,6 +18,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
+	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
@@ -37,6 +38,11 @@ type Sidecar struct {
 	environment *environment
 	instance    *instance.Instance
 	self        Status // the parts that stay the same
+	redactor    *logging.Redactor
+	changes     ChangeLog
+	reloading   sync.Mutex // guards what follows
+	options     Options    // in force
+	closed      bool
 	chores      sync.WaitGroup
 	stopChores  context.CancelFunc
 	closeOnce   sync.Once
@@ -56,31 +62,28 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err := makeDataDir(dir); err != nil {
 		return nil, err
 	}
-	if err := o.Pool.check(); err != nil {
-		return nil, err
-	}
-	g, err := openGears(o, dir)
+	g, err := o.check(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTrust(o, g.base); err != nil {
+	redactor, err := logging.NewRedactor(o.Redact)
+	if err != nil {
 		return nil, err
 	}
-	if err := checkSharing(o, g); err != nil {
-		return nil, err
-	}
+	l = slog.New(redactor.Handler(l.Handler()))
 	joined, err := instance.Join(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sidecar{gears: g, instance: joined, self: self(o, version, g)}
+	s := &Sidecar{gears: &gears{tokens: openTokens(dir)}, instance: joined, self: self(o, version), redactor: redactor, options: o}
+	s.gears.now.Store(g)
 	ctx, s.stopChores = context.WithCancel(ctx)
 	if err := s.assemble(ctx, o, dir, l, progress); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.watch(ctx)
 	s.answer(ctx, l)
-	s.chores.Go(func() { s.keepRecords(ctx, o.Records.retention(), l) })
+	s.chores.Go(func() { s.keepRecords(ctx, l) })
 	return s, nil
 }
 
@@ -93,6 +96,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
+	s.changes = recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
 		Recorder: journal, Approver: authz.NoApprover{}, Mechanisms: mechanisms, Now: time.Now,
 	})
@@ -110,7 +114,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	s.limiter, s.logins = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), logins{journal, s.metrics}
 	s.server, err = mcpserver.New(mcpserver.Config{
 		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
-		Languages: s.places.languages(s.gears.base),
+		Languages: s.places.languages(s.gears.base()),
 	})
 	return err
 }
@@ -132,6 +136,9 @@ func (s *Sidecar) Environment() mcpserver.Environment { return s.environment }
 // data directory. It may be repeated.
 func (s *Sidecar) Close() error {
 	s.closeOnce.Do(func() {
+		s.reloading.Lock()
+		s.closed = true
+		s.reloading.Unlock()
 		if s.engine != nil {
 			s.engine.Close()
 		}

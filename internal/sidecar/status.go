@@ -70,12 +70,13 @@ func (s *Sidecar) answer(ctx context.Context, l *slog.Logger) {
 }
 
 // self is what a status says from the start to the end.
-func self(o Options, version string, g *gears) Status {
-	return Status{PID: os.Getpid(), Version: version, Started: time.Now(), Transport: o.Transport, Gear: g.base.Name()}
+func self(o Options, version string) Status {
+	return Status{PID: os.Getpid(), Version: version, Started: time.Now(), Transport: o.Transport}
 }
 
 func (s *Sidecar) status() Status {
 	st := s.self
+	st.Gear = s.gears.base().Name()
 	st.Uptime, st.Load, st.Pools = time.Since(st.Started).Seconds(), s.engine.Load(), s.places.pools()
 	for _, p := range st.Pools {
 		for _, t := range p.Templates {

@@ -75,7 +75,7 @@ func checkRights(dataDir string, r token.Rights) error {
 }
 
 // ceiling is the gear that bounds a principal; nil for none.
-func (g *gears) ceiling(p execution.Principal) (*gear.Gear, error) {
+func (g *gears) ceiling(p execution.Principal, registry *gear.Registry) (*gear.Gear, error) {
 	if p.Class() == execution.ClassLocal {
 		return nil, nil
 	}
@@ -86,7 +86,7 @@ func (g *gears) ceiling(p execution.Principal) (*gear.Gear, error) {
 	if err != nil || t.Gear == "" {
 		return nil, err
 	}
-	c, err := g.registry.Get(t.Gear)
+	c, err := registry.Get(t.Gear)
 	if err != nil {
 		return nil, fmt.Errorf("the ceiling of %s: %w", p, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,9 +28,28 @@ type WebOptions struct {
 	Origins []string
 	// TLSCert and TLSKey are files in PEM.
 	TLSCert, TLSKey string
-	// StopTimeout is how long calls may go on when the server stops; 0 means
+	// StopTimeout is how long calls may go on when the server stops; nil means
 	// [web.DefaultGrace].
-	StopTimeout time.Duration
+	StopTimeout *time.Duration
+}
+
+// CheckAddress says what is wrong with an address to listen on.
+func CheckAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port)
+	}
+	if err != nil {
+		return errors.New("write it as host:port, for example 127.0.0.1:8080")
+	}
+	return nil
+}
+
+func (w WebOptions) grace() time.Duration {
+	if w.StopTimeout == nil {
+		return web.DefaultGrace
+	}
+	return *w.StopTimeout
 }
 
 // On reports whether requests come in over HTTP at all.
@@ -45,7 +65,7 @@ func (s *Sidecar) ListenWeb(ctx context.Context, o WebOptions, l *slog.Logger) (
 		MCP: s.server, MaxMessage: mcpserver.MaxMessage, Operations: s.engine, Lister: lister{s.records}, Ready: ready{s},
 		Metrics: s.metrics.Handler(), Logins: s.logins,
 		Observe: func(h http.Handler) http.Handler { return s.metrics.HTTP(h, telemetry.Route) },
-		Tokens:  s.gears.tokens, Logger: l, Hosts: o.Hosts, Origins: o.Origins, Grace: o.StopTimeout, Cut: s.engine.Close,
+		Tokens:  s.gears.tokens, Logger: l, Hosts: o.Hosts, Origins: o.Origins, Grace: o.grace(), Cut: s.engine.Close,
 	})
 	if err != nil {
 		return nil, err
@@ -73,21 +93,21 @@ func (s *Sidecar) ServeWeb(ctx context.Context, w *web.Server) error {
 
 // checkSharing refuses to give programs the server's own rights where others than the
 // operator are served: they could read and change what belongs to each other.
-func checkSharing(o Options, g *gears) error {
-	if g.base.Isolation() != gear.None {
+func checkSharing(o Options, g gear.Frozen, dataDir string) error {
+	if g.Isolation() != gear.None {
 		return nil
 	}
 	if o.Web.On() {
-		return fmt.Errorf("the gear %s runs code with the server's own rights, and that is not offered over HTTP: choose another gear, or serve over standard input and output", g.base.Name())
+		return about("gear", "the gear %s runs code with the server's own rights, and that is not offered over HTTP: choose another gear, or serve over standard input and output", g.Name())
 	}
-	tokens, err := g.tokens.List()
+	tokens, err := openTokens(dataDir).List()
 	if err != nil {
 		return err
 	}
 	for _, t := range tokens {
 		if t.Valid(time.Now()) {
-			return fmt.Errorf("the gear %s runs code with the server's own rights, which could read and change what belongs to the holders of tokens, such as %s: choose another gear, another --data-dir, or revoke the tokens",
-				g.base.Name(), t.Name)
+			return about("gear", "the gear %s runs code with the server's own rights, which could read and change what belongs to the holders of tokens, such as %s: choose another gear, another --data-dir, or revoke the tokens",
+				g.Name(), t.Name)
 		}
 	}
 	return nil
@@ -102,7 +122,7 @@ var probes = map[execution.Language]string{execution.Python: "1", execution.Bash
 
 // Ready implements [web.Ready].
 func (r ready) Ready(ctx context.Context) error {
-	g := r.s.gears.base
+	g := r.s.gears.base()
 	languages := r.s.places.languages(g)
 	if !g.Enabled() || len(languages) == 0 {
 		return nil // there is nothing to be ready for

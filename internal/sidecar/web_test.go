@@ -357,7 +357,7 @@ func TestRightsThatNoServerWouldUnderstandAreNotGiven(t *testing.T) {
 }
 
 func TestAStopLetsACallEndAndAnswersWhatItCuts(t *testing.T) {
-	s := serveHTTP(t, sidecar.Options{Web: sidecar.WebOptions{StopTimeout: time.Millisecond}})
+	s := serveHTTP(t, sidecar.Options{Web: sidecar.WebOptions{StopTimeout: new(time.Millisecond)}})
 	secret := s.create("a", token.Rights{})
 	answers := make(chan map[string]any, len(eras))
 	for _, era := range eras {

@@ -14,21 +14,20 @@ const (
 	checkpointAfter = 4 << 20
 	// commitBytes is about what the pages of one small transaction take.
 	commitBytes = 20 << 10
-	// mostPages bounds the log, 64 MiB of it. It begins anew when all of it was worked off,
-	// which never happens beside commits that do not pause; then the writer does it.
-	mostPages = 16 << 10
-	// tidyWait bounds how long commits wait for the log to be emptied, in milliseconds.
-	tidyWait = "100"
+	// mostPages bounds the log, 32 MiB of it. It begins anew when all of it was worked off,
+	// which never happens beside commits that do not pause; then they are held for a moment.
+	mostPages = 8 << 10
+	// holdWait bounds that moment, in milliseconds: somebody may be reading.
+	holdWait = "100"
 )
 
 // checkpointer moves what is in the log into the database, beside the commits: it waits
-// for the disk, and they must not. One that finds the log still in use leaves the rest
-// to the next.
+// for the disk, and they must not.
 type checkpointer struct {
 	conn    *sql.Conn
-	pending int64       // the writer's
-	wake    chan bool   // true to empty it as well
-	behind  atomic.Bool // the log is too long
+	pending int64 // the writer's
+	wake    chan struct{}
+	empty   atomic.Bool // leave nothing in the log
 	done    sync.WaitGroup
 }
 
@@ -37,10 +36,10 @@ func startCheckpointer(ctx context.Context, db *sql.DB) (*checkpointer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := execute(ctx, conn, "PRAGMA busy_timeout = "+tidyWait); err != nil {
+	if err := execute(ctx, conn, "PRAGMA busy_timeout = "+holdWait); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	c := &checkpointer{conn: conn, wake: make(chan bool, 1)}
+	c := &checkpointer{conn: conn, wake: make(chan struct{}, 1)}
 	c.done.Go(c.run)
 	return c, nil
 }
@@ -50,43 +49,43 @@ func (c *checkpointer) grown(bytes int64) {
 	if c.pending += bytes + commitBytes; c.pending < checkpointAfter {
 		return
 	}
-	select {
-	case c.wake <- false:
+	if c.signal() {
 		c.pending = 0
-	default: // it is at work
+	}
+}
+
+// signal is false when it is at work and has more to do already.
+func (c *checkpointer) signal() bool {
+	select {
+	case c.wake <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 
 // tidy empties the log: what was deleted is still in it.
 func (c *checkpointer) tidy() {
-	select {
-	case c.wake <- true:
-	default: // it is at work
-	}
+	c.empty.Store(true)
+	c.signal()
 }
 
 func (c *checkpointer) run() {
-	for tidy := range c.wake {
-		if tidy {
-			_, _ = c.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)") // as below
+	for range c.wake {
+		switch pages := c.checkpoint("PASSIVE"); {
+		case c.empty.Swap(false):
+			c.checkpoint("TRUNCATE")
+		case pages > mostPages:
+			c.checkpoint("RESTART")
 		}
-		c.behind.Store(checkpoint(c.conn) > mostPages)
 	}
 }
 
-// relieve is called by the writer between two transactions, with its connection.
-func (c *checkpointer) relieve(conn *sql.Conn) {
-	if c.behind.Load() {
-		checkpoint(conn)
-		c.behind.Store(false)
-	}
-}
-
-// checkpoint tells how many pages the log has. A failure is that of a disk which the
-// next commit meets too.
-func checkpoint(conn *sql.Conn) (pages int) {
+// checkpoint works off what it can beside readers and writers, and tells how many pages
+// the log has. A failure is that of a disk which the next commit meets too.
+func (c *checkpointer) checkpoint(kind string) (pages int) {
 	var busy, moved int
-	if err := conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &pages, &moved); err != nil {
+	if err := c.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint("+kind+")").Scan(&busy, &pages, &moved); err != nil {
 		return 0
 	}
 	return pages

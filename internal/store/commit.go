@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -73,7 +74,7 @@ type move struct {
 func (s *SQLite) prepare(id execution.ID, from, to execution.State, c execution.Change) (*move, error) {
 	m := &move{id: id, from: from, to: to, forget: s.options.DropCode && to == execution.StateFinished}
 	if c.Create != nil {
-		if err := m.prepareCreate(c.Create); err != nil {
+		if err := m.prepareCreate(c.Create, cmp.Or(c.Create.Instance, s.options.Instance)); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +86,7 @@ func (s *SQLite) prepare(id execution.ID, from, to execution.State, c execution.
 	return m, nil
 }
 
-func (m *move) prepareCreate(r *execution.Record) error {
+func (m *move) prepareCreate(r *execution.Record, instance string) error {
 	q := r.Request
 	var variables any
 	if q.Variables != nil {
@@ -102,7 +103,7 @@ func (m *move) prepareCreate(r *execution.Record) error {
 	}
 	code := execution.DigestOf([]byte(q.Language), []byte(q.Code))
 	m.create = []any{
-		string(r.ID), string(q.Principal), r.Instance, string(m.to), string(q.Language), r.Gear,
+		string(r.ID), string(q.Principal), instance, string(m.to), string(q.Language), r.Gear,
 		q.Client.Name, q.Client.Version, q.Client.Session, code[:], nanoseconds(r.Created), m.size,
 	}
 	m.request = []any{q.Code, blob(q.Stdin), variables, int64(q.Timeout), q.Gear}

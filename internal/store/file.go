@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // File is the name of the database in the data directory. Beside it lie its log and the
@@ -68,10 +69,9 @@ func tighten(name string) error {
 	return nil
 }
 
-// uri names the database and how a connection begins. The timeout of SQLite's own
-// waiting is short: its steps are coarse, and commits wait by themselves.
-func uri(path string, pragmas ...string) string {
-	q := url.Values{"mode": {"rw"}, "_busy_timeout": {strconv.Itoa(int(readWait.Milliseconds()))}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+// uri names the database and how a connection begins.
+func uri(path string, wait time.Duration, pragmas ...string) string {
+	q := url.Values{"mode": {"rw"}, "_busy_timeout": {strconv.FormatInt(wait.Milliseconds(), 10)}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
 	for _, p := range pragmas {
 		q.Add("_pragma", p)
 	}
@@ -82,9 +82,10 @@ func uri(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: slashed, RawQuery: q.Encode()}).String()
 }
 
-// open opens connections. How many is the caller's business: each costs about 50 KiB.
-func open(path string, most int, pragmas ...string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", uri(path, pragmas...))
+// connections opens a number of them, which wait for others as SQLite does: in coarse
+// steps.
+func connections(path string, most int, wait time.Duration, pragmas ...string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", uri(path, wait, pragmas...))
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +95,18 @@ func open(path string, most int, pragmas ...string) (*sql.DB, error) {
 }
 
 // useLog makes the database write to a log first, so that readers and the writer do not
-// wait for each other. It is a property of the file, made once.
+// wait for each other, and a new one such that it can shrink. Both are properties of the
+// file, made once.
 func useLog(ctx context.Context, c *sql.Conn) error {
+	var pages int
+	if err := c.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+		return fmt.Errorf("look into the records: %w", err)
+	}
+	if pages == 0 {
+		if err := execute(ctx, c, "PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
+			return err
+		}
+	}
 	var mode string
 	if err := c.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
 		return fmt.Errorf("begin the write-ahead log: %w", err)

@@ -1,8 +1,10 @@
-// Package store keeps operations and their events. [Memory] keeps them as long
-// as the process lives.
+// Package store keeps operations and their events: [SQLite] in a data directory, for
+// every process of it and beyond their lives, [Memory] as long as the process lives, for
+// tests and measurements.
 //
-// What an operation means is the engine's business: this room only moves records
-// between states, all or nothing.
+// What an operation means is the engine's business, and what an event says and how
+// events are chained is audit's: this room only moves records between states, all or
+// nothing, together with their events.
 package store
 
 import (

@@ -77,7 +77,7 @@ func migrateOnce(ctx context.Context, c *sql.Conn, all []migration, version stri
 	if have, err := checkSchema(ctx, c, all); err != nil || have == len(all) {
 		return true, err
 	}
-	if err := waitFor(ctx, busyWait, func() error { return execute(ctx, c, "BEGIN IMMEDIATE") }); err != nil {
+	if err := execute(ctx, c, "BEGIN IMMEDIATE"); err != nil {
 		return false, fmt.Errorf("lock the records: %w", err)
 	}
 	defer func() {

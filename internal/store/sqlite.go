@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 )
@@ -42,7 +43,7 @@ type Options struct {
 	Dir string
 	// MustExist refuses, with [ErrNoRecords], to begin new records.
 	MustExist bool
-	// Instance names this process in the events that it commits.
+	// Instance names this process in what it commits, where nobody else is named.
 	Instance string
 	// Version of this Gearbox, for those that are too old for what it writes.
 	Version string
@@ -51,6 +52,10 @@ type Options struct {
 	// DropCode takes code, stdin, variables and files away once an operation has ended.
 	// Their digest stays.
 	DropCode bool
+	// Wait bounds how long a commit waits for other processes, and is 10 seconds when
+	// zero: a transaction takes a fraction of a millisecond, and one with the most files a
+	// second.
+	Wait time.Duration
 }
 
 // SQLite keeps records in the database of a data directory, which any number of
@@ -82,6 +87,9 @@ func Open(ctx context.Context, o Options) (*SQLite, error) {
 	if err := prepareFile(path, o.MustExist); err != nil {
 		return nil, err
 	}
+	if o.Wait <= 0 {
+		o.Wait = busyWait
+	}
 	s := &SQLite{path: path, options: o}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the records: %w", explain(path, err)), s.Close())
@@ -96,14 +104,15 @@ func (s *SQLite) open(ctx context.Context) error {
 	}
 	var err error
 	// What is deleted is overwritten: it may be code that is not to be kept. The log is
-	// worked off beside the commits, not by one of them.
-	if s.db, err = open(s.path, 2, "auto_vacuum(INCREMENTAL)", synchronous, "secure_delete(ON)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)"); err != nil {
+	// worked off beside the commits, not by one of them. Commits wait for other processes
+	// in finer steps than SQLite does.
+	if s.db, err = connections(s.path, 2, 0, synchronous, "secure_delete(ON)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)"); err != nil {
 		return err
 	}
-	if err := s.prepareSchema(ctx); err != nil {
+	if err := waitFor(ctx, s.options.Wait, func() error { return s.prepareSchema(ctx) }); err != nil {
 		return err
 	}
-	if s.reads, err = open(s.path, readers, "query_only(ON)"); err != nil {
+	if s.reads, err = connections(s.path, readers, readWait, "query_only(ON)"); err != nil {
 		return err
 	}
 	if s.load, err = s.reads.PrepareContext(ctx, loadRecord); err != nil {
@@ -112,14 +121,17 @@ func (s *SQLite) open(ctx context.Context) error {
 	if s.state, err = s.reads.PrepareContext(ctx, "SELECT state FROM operations WHERE id = ? AND principal = ?"); err != nil {
 		return err
 	}
-	s.writer, err = startWriter(ctx, s.path, s.db)
-	return err
+	return waitFor(ctx, s.options.Wait, func() (err error) {
+		s.writer, err = startWriter(ctx, s.path, s.db, s.options.Wait)
+		return err
+	})
 }
 
 // readers bounds the connections that read: each is a thread's work at most.
 const readers = 4
 
 // prepareSchema looks before it touches: records of a later version stay as they are.
+// It may be repeated.
 func (s *SQLite) prepareSchema(ctx context.Context) error {
 	all, err := steps(migrations)
 	if err != nil {
@@ -133,8 +145,7 @@ func (s *SQLite) prepareSchema(ctx context.Context) error {
 	if _, err := checkSchema(ctx, c, all); err != nil {
 		return err
 	}
-	// Switching to the log needs the file for oneself, and does not wait by itself.
-	if err := waitFor(ctx, busyWait, func() error { return useLog(ctx, c) }); err != nil {
+	if err := useLog(ctx, c); err != nil {
 		return err
 	}
 	return migrate(ctx, c, all, s.options.Version)

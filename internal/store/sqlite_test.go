@@ -107,21 +107,25 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 	})
 }
 
+// create, finish: the first and the last commit of an operation.
+func create(s *store.SQLite, r execution.Record) error {
+	begun := execution.Record{ID: r.ID, Request: r.Request, Gear: r.Gear, Created: r.Created}
+	return s.Commit(ctx(), r.ID, "", execution.StateSubmitted, execution.Change{Create: &begun}, storetest.Event(r, audit.Requested))
+}
+
+func finish(s *store.SQLite, r execution.Record) error {
+	change := execution.Change{Finished: r.Finished, Result: &r.Result, Stdout: &r.Stdout, Stderr: &r.Stderr}
+	return s.Commit(ctx(), r.ID, execution.StateSubmitted, execution.StateFinished, change, storetest.Event(r, audit.Finished))
+}
+
 func begin(t testing.TB, s *store.SQLite, r execution.Record) {
 	t.Helper()
-	begun := execution.Record{ID: r.ID, Request: r.Request, Gear: r.Gear, Created: r.Created}
-	err := s.Commit(t.Context(), r.ID, "", execution.StateSubmitted, execution.Change{Create: &begun}, storetest.Event(r, audit.Requested))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(s, r))
 }
 
 func end(t testing.TB, s *store.SQLite, r execution.Record) {
 	t.Helper()
-	change := execution.Change{Finished: r.Finished, Result: &r.Result, Stdout: &r.Stdout, Stderr: &r.Stderr}
-	if err := s.Commit(t.Context(), r.ID, execution.StateSubmitted, execution.StateFinished, change, storetest.Event(r, audit.Finished)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, finish(s, r))
 }
 
 // kept is a finished operation.

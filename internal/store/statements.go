@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // statements are those that commits use, compiled once.
@@ -13,6 +14,18 @@ type statements struct {
 	readHead, insertEvent                             *sql.Stmt
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
+
+	all []*sql.Stmt
+}
+
+// close is needed before the connection is closed, which would else go on in secret.
+func (s *statements) close() error {
+	var errs []error
+	for _, statement := range s.all {
+		errs = append(errs, statement.Close())
+	}
+	s.all = nil
+	return errors.Join(errs...)
 }
 
 func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
@@ -53,8 +66,9 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 	} {
 		var err error
 		if *p.to, err = c.PrepareContext(ctx, p.sql); err != nil {
-			return err
+			return errors.Join(err, s.close())
 		}
+		s.all = append(s.all, *p.to)
 	}
 	return nil
 }

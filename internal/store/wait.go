@@ -6,8 +6,7 @@ import (
 )
 
 const (
-	// busyWait bounds how long a commit waits for other processes: a transaction takes a
-	// fraction of a millisecond, and one with the most files a second.
+	// busyWait is the default of Options.Wait.
 	busyWait = 10 * time.Second
 	// readWait bounds how long a reader waits. It does so only while the log is being
 	// recovered after a crash.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
@@ -30,6 +31,7 @@ func harmless(err error) bool {
 // writer owns the one connection that writes.
 type writer struct {
 	path   string
+	wait   time.Duration // for other processes
 	conn   *sql.Conn
 	tx     transaction
 	jobs   chan *job
@@ -39,17 +41,17 @@ type writer struct {
 	ending sync.Once
 }
 
-func startWriter(ctx context.Context, path string, db *sql.DB) (*writer, error) {
+func startWriter(ctx context.Context, path string, db *sql.DB, wait time.Duration) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{path: path, conn: conn, jobs: make(chan *job), quit: make(chan struct{})}
+	w := &writer{path: path, wait: wait, conn: conn, jobs: make(chan *job), quit: make(chan struct{})}
 	if err := w.tx.prepare(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	if w.log, err = startCheckpointer(ctx, db); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, w.tx.close(), conn.Close())
 	}
 	w.done.Go(w.run)
 	return w, nil
@@ -58,7 +60,7 @@ func startWriter(ctx context.Context, path string, db *sql.DB) (*writer, error) 
 func (w *writer) close() error {
 	w.ending.Do(func() { close(w.quit) })
 	w.done.Wait()
-	return errors.Join(w.log.close(), w.conn.Close())
+	return errors.Join(w.log.close(), w.tx.close(), w.conn.Close())
 }
 
 // commit hands a job over and waits for its end. The context counts until the job is
@@ -82,7 +84,6 @@ func (w *writer) run() {
 			return
 		case first := <-w.jobs:
 			w.group(first)
-			w.log.relieve(w.conn)
 		}
 	}
 }
@@ -127,7 +128,7 @@ func (w *writer) transact(first *job, next func() *job) (together []*job, ends [
 	together = append(together, first)
 	// The writer belongs to all callers: no single one's context ends it.
 	ctx := context.Background()
-	if err := waitFor(ctx, busyWait, func() error { return w.tx.begin(ctx) }); err != nil {
+	if err := waitFor(ctx, w.wait, func() error { return w.tx.begin(ctx) }); err != nil {
 		return together, nil, err
 	}
 	var bytes int64

@@ -3,30 +3,12 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
-)
-
-// The keys of log lines. One name per idea, so that a query written once goes on
-// working.
-const (
-	KeyOperation  = "operation_id"
-	KeyPrincipal  = "principal"
-	KeyClient     = "client"
-	KeySession    = "session"
-	KeyGear       = "gear"
-	KeyCode       = "code_sha256"
-	KeyPermission = "permission"
-	KeyDecision   = "decision"
-	KeyRule       = "rule"
-	KeyReason     = "reason"
-	KeyStatus     = "status"
-	KeyExitCode   = "exit_code"
-	KeyDuration   = "duration_ms"
-	KeyCPU        = "cpu_ms"
-	KeyMemoryPeak = "memory_peak_bytes"
-	KeyError      = "error"
+	"github.com/gearbox-mcp/gearbox/internal/logging"
 )
 
 // Log writes a line for each event that a journal has kept.
@@ -60,25 +42,29 @@ func (j logged) tell(ctx context.Context, events []audit.Event) {
 }
 
 func attributes(e audit.Event) []slog.Attr {
-	out := []slog.Attr{slog.String(KeyOperation, string(e.Operation)), slog.String(KeyPrincipal, string(e.Principal))}
+	out := make([]slog.Attr, 0, 16)
+	out = append(out, slog.String(logging.KeyOperation, string(e.Operation)), slog.String(logging.KeyPrincipal, string(e.Principal)))
 	for _, a := range []slog.Attr{
-		slog.String(KeyClient, client(e)), slog.String(KeySession, e.Client.Session), slog.String(KeyGear, e.Gear),
-		slog.String(KeyPermission, e.Permission), slog.String(KeyDecision, e.Decision), slog.String(KeyRule, e.Rule),
-		slog.String(KeyReason, e.Reason), slog.String(KeyStatus, string(e.Status)),
+		slog.String(logging.KeyClient, client(e)), slog.String(logging.KeySession, e.Client.Session), slog.String(logging.KeyGear, e.Gear),
+		slog.String(logging.KeyPermission, e.Permission), slog.String(logging.KeyDecision, e.Decision), slog.String(logging.KeyRule, e.Rule),
+		slog.String(logging.KeyReason, e.Reason), slog.String(logging.KeyStatus, string(e.Status)),
 	} {
 		if a.Value.String() != "" {
 			out = append(out, a)
 		}
 	}
 	if !e.Code.IsZero() {
-		out = append(out, slog.String(KeyCode, e.Code.String()))
+		out = append(out, slog.String(logging.KeyCode, e.Code.String()))
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.Details)) {
+		out = append(out, slog.String(key, e.Details[key]))
 	}
 	if e.Type == audit.Finished {
 		out = append(out,
-			slog.Int(KeyExitCode, e.ExitCode),
-			slog.Float64(KeyDuration, float64(e.Usage.Wall.Microseconds())/1e3),
-			slog.Float64(KeyCPU, float64(e.Usage.CPU.Microseconds())/1e3),
-			slog.Int64(KeyMemoryPeak, int64(e.Usage.MemoryPeak)))
+			slog.Int(logging.KeyExitCode, e.ExitCode),
+			slog.Float64(logging.KeyDuration, float64(e.Usage.Wall.Microseconds())/1e3),
+			slog.Float64(logging.KeyCPU, float64(e.Usage.CPU.Microseconds())/1e3),
+			slog.Int64(logging.KeyMemoryPeak, int64(e.Usage.MemoryPeak)))
 	}
 	return out
 }

@@ -68,8 +68,7 @@ const (
 )
 
 func eventTypes() Label {
-	return label("type", "what happened", names(
-		audit.Requested, audit.Decided, audit.Started, audit.Finished, audit.Refused, "approval", "login", "config")...)
+	return label("type", "what happened", names(audit.Types()...)...)
 }
 
 func kinds() Label {

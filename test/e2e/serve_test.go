@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -62,7 +63,55 @@ type server struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
-	stderr bytes.Buffer
+	stderr transcript
+}
+
+// transcript is what a process has written, for readers beside it.
+type transcript struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	changed chan struct{} // closed by the next write
+}
+
+func (w *transcript) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+	return w.text.Write(p)
+}
+
+func (w *transcript) String() string {
+	text, _ := w.now()
+	return text
+}
+
+// now is what there is, and a channel that is closed when there is more.
+func (w *transcript) now() (string, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed == nil {
+		w.changed = make(chan struct{})
+	}
+	return w.text.String(), w.changed
+}
+
+// await waits until the text was written that often.
+func (w *transcript) await(t *testing.T, text string, times int) {
+	t.Helper()
+	for {
+		got, more := w.now()
+		if strings.Count(got, text) >= times {
+			return
+		}
+		select {
+		case <-more:
+		case <-t.Context().Done():
+			t.Fatalf("%q was not written %d times in:\n%s", text, times, got)
+		}
+	}
 }
 
 func startServe(t *testing.T) *server {

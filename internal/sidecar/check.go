@@ -1,0 +1,76 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
+)
+
+// OptionError is about a value that cannot be, or cannot be together with others. Its
+// text speaks of options by their flags.
+type OptionError struct {
+	error
+
+	option, value string
+}
+
+// Setting is the flag of the option that is at fault, without dashes.
+func (e *OptionError) Setting() string { return e.option }
+
+// Value is the one of several values that is at fault, if that is known.
+func (e *OptionError) Value() string { return e.value }
+
+// Unwrap is the error without its option.
+func (e *OptionError) Unwrap() error { return e.error }
+
+// about makes an error about the option with a flag.
+func about(flag, format string, args ...any) error {
+	return &OptionError{error: fmt.Errorf(format, args...), option: flag}
+}
+
+// aboutGrant is about the rule that lets code read a path.
+func aboutGrant(path, format string, args ...any) error {
+	return &OptionError{error: fmt.Errorf(format, args...), option: "allow", value: policy.Permission{Kind: policy.Read, Target: path}.String()}
+}
+
+// Check is everything that is wrong with the options as far as that can be said without
+// starting or making anything. Values at fault are told by *[OptionError].
+func Check(o Options) error {
+	dir, err := o.dataDir()
+	if err != nil {
+		return err
+	}
+	_, err = o.check(dir)
+	return err
+}
+
+// check also returns what decides under these options.
+func (o Options) check(dataDir string) (*chosen, error) {
+	errs := []error{o.Pool.check(), o.checkBackend(), o.checkCompat()}
+	_, err := o.minimumIsolation(false)
+	errs = append(errs, err)
+	_, err = o.preload()
+	errs = append(errs, err)
+	c, err := choose(o, dataDir)
+	if err == nil {
+		err = errors.Join(checkTrust(o, c.base), checkSharing(o, c.base, dataDir))
+	}
+	return c, errors.Join(append(errs, err)...)
+}
+
+func (o Options) checkCompat() error {
+	known := mcpserver.Profiles()
+	for i, name := range o.Compat {
+		switch {
+		case !slices.Contains(known, name):
+			return about("compat", "unknown compatibility profile %q: use one of %s", name, strings.Join(known, ", "))
+		case slices.Contains(o.Compat[:i], name):
+			return about("compat", "--compat %s is given twice: leave one of them out", name)
+		}
+	}
+	return nil
+}
