@@ -32,7 +32,7 @@ func (e *Engine) take(op *operation) (*seat, error) {
 		return nil, fmt.Errorf("start a sandbox: %w", err)
 	}
 	e.busy.running.Add(1)
-	return &seat{child, release, context.AfterFunc(op.ctx, func() { child.Kill(sandbox.CauseCancelled) })}, nil
+	return &seat{child, release, context.AfterFunc(op.ctx, func() { child.Kill(givenUp(context.Cause(op.ctx))) })}, nil
 }
 
 // settle makes the child one that no longer dies with the operation's context.
