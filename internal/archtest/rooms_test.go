@@ -28,7 +28,7 @@ var rank = map[string]int{
 	"analysis": 2, // facts to permissions
 	"sandbox":  2, // the contract; its backends are judged by backendRank
 	"cpython":  2, // the interpreter on disk
-	"upstream": 2, // sessions with other MCP servers
+	"upstream": 2, // sessions with other MCP servers, our own among them
 
 	"authz":       3, // the door
 	"pool":        3, // children kept ready

@@ -76,7 +76,7 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.serveCommand(), a.execCommand(), a.installCommand(), a.uninstallCommand(),
+	root.AddCommand(a.serveCommand(), a.connectCommand(), a.execCommand(), a.installCommand(), a.uninstallCommand(),
 		a.demoCommand(), a.statusCommand(), a.doctorCommand(), a.gearCommand(), a.tokenCommand(), a.versionCommand())
 	return root
 }

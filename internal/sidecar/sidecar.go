@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
@@ -36,6 +37,7 @@ type Sidecar struct {
 	environment *environment
 	instance    *instance.Instance
 	self        Status // the parts that stay the same
+	addresses   atomic.Pointer[[]string]
 	closeOnce   sync.Once
 	closeErr    error
 }
