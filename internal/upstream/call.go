@@ -46,7 +46,7 @@ func (r *Relay) call(ctx context.Context, c *call) {
 		c.giveUp(nil)
 	}()
 	if listensForLists(c.request) {
-		r.away(ctx, c, "")
+		r.away(ctx, c, "", "")
 		return
 	}
 	l := r.contact.await(ctx)
@@ -54,7 +54,7 @@ func (r *Relay) call(ctx context.Context, c *call) {
 	case c.request.Method == "initialize":
 		r.initialize(ctx, c, l)
 	case l == nil:
-		r.away(ctx, c, "")
+		r.away(ctx, c, "", "")
 	default:
 		r.mu.Lock()
 		c.passedOn = true
@@ -186,14 +186,17 @@ func (r *Relay) failed(ctx context.Context, c *call, l *line, err error) {
 		if away.sent {
 			r.lost(ctx, c, l, err)
 		} else {
-			r.away(ctx, c, "")
+			r.away(ctx, c, "", "")
 		}
 	case errors.As(err, &status) && status.refused():
 		r.contact.lose(l, status)
-		r.away(ctx, c, "")
+		r.away(ctx, c, "", "")
+	case errors.As(err, &status) && status.gateway():
+		r.contact.suspect(ctx, l)
+		r.lost(ctx, c, l, err)
 	case errors.As(err, &status) && status.passing():
 		r.contact.suspect(ctx, l)
-		r.away(ctx, c, fmt.Sprintf("code execution is unavailable for now: the Gearbox server at %s answered with %v; try again in some seconds", l.target.Name, status))
+		r.away(ctx, c, busyKey, fmt.Sprintf("code execution is unavailable for now: the Gearbox server at %s answered with %v; try again in %s", l.target.Name, status, inSeconds(busyTime)))
 	case errors.As(err, &status):
 		r.refuse(ctx, c, fmt.Sprintf("the Gearbox server at %s answered with %v", l.target.Name, status))
 	default:
@@ -208,7 +211,7 @@ func (r *Relay) refuse(ctx context.Context, c *call, why string) {
 
 // lost answers a call that may have reached a server which then went away.
 func (r *Relay) lost(ctx context.Context, c *call, l *line, err error) {
-	r.away(ctx, c, fmt.Sprintf("code execution is unavailable for now: the Gearbox server at %s went away while this call was under way (%v). %s", l.target.Name, err, advice(c.request)))
+	r.away(ctx, c, lostKey, fmt.Sprintf("code execution is unavailable for now: the Gearbox server at %s went away while this call was under way (%v). %s", l.target.Name, err, advice(c.request)))
 }
 
 // advice tells what became of a call, as far as that can be known.
@@ -224,14 +227,14 @@ func advice(q *jsonrpc.Request) string {
 	return "It may have run, wholly or in part: find out what it changed before you run it again. If you know its operation_id, get_operation tells how it ended."
 }
 
-// away answers a call in place of the server. why is said of a tool's call; empty for
-// that the server is away.
-func (r *Relay) away(ctx context.Context, c *call, why string) {
+// away answers a call in place of the server. why is said of a tool's call, by key;
+// empty for that the server is away.
+func (r *Relay) away(ctx context.Context, c *call, key, why string) {
 	q := c.request
 	switch q.Method {
 	case "tools/call":
 		if why != "" {
-			q = explained(q, why)
+			q = explained(q, key, why)
 		}
 	case "initialize", "server/discover", "ping", "tools/list", "resources/list", "resources/templates/list", "subscriptions/listen":
 	default:
@@ -249,7 +252,7 @@ func (r *Relay) away(ctx context.Context, c *call, why string) {
 }
 
 // explained is a call that carries what the stand-in says of it.
-func explained(q *jsonrpc.Request, why string) *jsonrpc.Request {
+func explained(q *jsonrpc.Request, key, why string) *jsonrpc.Request {
 	var params, meta map[string]json.RawMessage
 	if json.Unmarshal(q.Params, &params) != nil || params == nil {
 		return q
@@ -261,7 +264,7 @@ func explained(q *jsonrpc.Request, why string) *jsonrpc.Request {
 	if err != nil {
 		return q
 	}
-	meta[whyKey] = text
+	meta[key] = text
 	if params["_meta"], err = json.Marshal(meta); err != nil {
 		return q
 	}

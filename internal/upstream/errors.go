@@ -48,6 +48,12 @@ func (e *statusError) refused() bool {
 	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden
 }
 
+// gateway reports whether a proxy answered that had passed the request on, perhaps to a
+// server which then went away.
+func (e *statusError) gateway() bool {
+	return e.status == http.StatusBadGateway || e.status == http.StatusGatewayTimeout
+}
+
 // passing reports whether the same request may succeed later. Proxies answer so for a
 // server that is away.
 func (e *statusError) passing() bool {

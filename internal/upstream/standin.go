@@ -37,8 +37,15 @@ const standInInstructions = `The Gearbox server is away for now, or was when thi
 // refusal is the one tool that there really is: every call is led to it.
 const refusal = "unavailable"
 
-// whyKey is where a call carries what to say of it.
-const whyKey = "gearbox/why"
+// Where a call carries what to say of it: lostKey of one that may have run, busyKey of
+// one that the server did not take.
+const (
+	lostKey = "gearbox/lost"
+	busyKey = "gearbox/busy"
+)
+
+// busyTime is when a call may be taken that was not.
+const busyTime = 5 * time.Second
 
 func newStandIn(ctx context.Context, self *mcp.Implementation, tools []*mcp.Tool, log *slog.Logger, say func() (string, time.Duration), said func(*jsonrpc.Request)) (*standIn, error) {
 	s := &standIn{said: said, waiting: map[jsonrpc.ID]chan<- *jsonrpc.Response{}}
@@ -66,10 +73,13 @@ func newStandIn(ctx context.Context, self *mcp.Implementation, tools []*mcp.Tool
 func (s *standIn) addRefusal(say func() (string, time.Duration)) {
 	s.server.AddTool(&mcp.Tool{Name: refusal, InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if why, ok := req.Params.Meta[whyKey].(string); ok {
+			if why, ok := req.Params.Meta[lostKey].(string); ok {
 				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: why}}}, nil
 			}
 			text, retry := say()
+			if why, ok := req.Params.Meta[busyKey].(string); ok {
+				text, retry = why, busyTime
+			}
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: unavailable(text, retry)}, nil
 		})
 }

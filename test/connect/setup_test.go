@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(program) != "" {
 		os.Exit(cli.Process())
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if shared != "" {
+		_ = os.RemoveAll(shared)
+	}
+	os.Exit(code)
 }
 
 // eras are the protocol versions that stand for both ways to speak.
@@ -166,23 +171,47 @@ type connected struct {
 	log     *tail
 	changed chan struct{} // gets a value when the list of tools changed
 	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	ended   chan struct{}
+}
+
+// kill ends connect as a crash does.
+func (c *connected) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.ended
 }
 
 // connect starts gearbox connect and a client of one era.
 func connect(t *testing.T, version string, env []string, args ...string) *connected {
 	t.Helper()
-	c := &connected{t: t, log: newTail(), changed: make(chan struct{}, 16), cmd: gearbox(t, append([]string{"connect"}, args...)...)}
+	c := &connected{t: t, log: newTail(), changed: make(chan struct{}, 16), ended: make(chan struct{}), cmd: gearbox(t, append([]string{"connect"}, args...)...)}
 	c.cmd.Env = append(c.cmd.Env, env...)
 	c.cmd.Stderr = c.log
+	stdout, w, err := os.Pipe() // Wait would close one of its own too early
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.cmd.Stdout = w
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	go func() {
+		_ = c.cmd.Wait()
+		close(c.ended)
+	}()
+	t.Cleanup(c.kill)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
 	})
-	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: c.cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: stdout, Writer: c.stdin}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, c.log)
 	}
 	c.ClientSession = session
-	t.Cleanup(func() { _ = session.Close() })
 	if got := session.InitializeResult().ProtocolVersion; got != version {
 		t.Fatalf("the version is %s, want %s", got, version)
 	}
