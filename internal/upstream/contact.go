@@ -120,11 +120,11 @@ func (c *contact) keep(ctx context.Context) {
 }
 
 func (c *contact) up(l *line) {
+	c.change(func() { c.line, c.why, c.settled, c.name = l, nil, true, l.target.Name })
 	c.log.Info("reached the server", "server", l.target.Name)
 	if l.token != "" && l.target.Exposed() {
 		c.log.Warn("the token and all code travel unencrypted: use https", "server", l.target.Name)
 	}
-	c.change(func() { c.line, c.why, c.settled, c.name = l, nil, true, l.target.Name })
 }
 
 // down notes an attempt that failed, or when the first one after a loss will be.

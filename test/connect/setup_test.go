@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-
 	"io"
 	"os"
 	"os/exec"
@@ -273,6 +272,11 @@ func (c *connected) works() {
 			c.t.Skip("skipped: no sandbox on this machine: gearbox doctor says why")
 		case a.Error == nil || a.Error.Code != "UNAVAILABLE":
 			c.t.Fatalf("%s\n%s", textOf(res), c.log)
+		}
+		select { // until connect says that something changed
+		case <-c.log.news:
+		case <-c.ended:
+			c.t.Fatalf("connect has ended\n%s", c.log)
 		}
 	}
 }
