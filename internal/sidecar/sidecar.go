@@ -20,6 +20,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver/fixtures"
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
@@ -100,8 +101,13 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	s.environment = &environment{places: s.places, gears: s.gears}
 	s.limiter, s.lister = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), journal
+	var extension mcpserver.Extension
+	if o.ConformanceFixtures {
+		extension = fixtures.New()
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Engine: s.limiter, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Extension: extension,
+		Engine:    s.limiter, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base),
 	})
 	return err

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -96,27 +95,24 @@ func TestAStreamEndsSoonAfterItsToken(t *testing.T) {
 }
 
 func TestWhoComesIsRecordedOncePerSessionAndHour(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		book := &logBook{}
-		l := newLogins(book, discard(), time.Now)
-		visit := func(header ...string) int {
-			r := request(t, http.MethodPost, "/mcp", header...)
-			if err := l.accepted(r, execution.Caller{Principal: "token:a"}); err != nil {
-				t.Fatal(err)
-			}
-			return len(book.take())
+	book, now := &logBook{}, time.Unix(1000, 0)
+	l := newLogins(book, discard(), func() time.Time { return now })
+	visit := func(want int, header ...string) {
+		t.Helper()
+		if err := l.accepted(request(t, http.MethodPost, "/mcp", header...), execution.Caller{Principal: "token:a"}); err != nil {
+			t.Fatal(err)
 		}
-		if visit() != 1 || visit() != 1 {
-			t.Error("a session is not recorded")
+		if got := len(book.take()); got != want {
+			t.Errorf("%q: recorded %d times, not %d", header, got, want)
 		}
-		if visit("Mcp-Session-Id", "x") != 0 || visit("Mcp-Method", "tools/call") != 0 {
-			t.Error("a call of one who is known is recorded")
-		}
-		time.Sleep(loginAgain)
-		if visit("Mcp-Method", "tools/call") != 1 || visit("Mcp-Method", "tools/call") != 0 {
-			t.Error("without a session: not once an hour")
-		}
-	})
+	}
+	visit(1) // a session
+	visit(1) // another one
+	visit(0, "Mcp-Session-Id", "x")
+	visit(0, "Mcp-Method", "tools/call")
+	now = now.Add(loginAgain)
+	visit(1, "Mcp-Method", "tools/call")
+	visit(0, "Mcp-Method", "tools/call")
 }
 
 func TestWhoIsTurnedAwayIsRecordedWithTheReason(t *testing.T) {
@@ -139,22 +135,20 @@ func TestWhoIsTurnedAwayIsRecordedWithTheReason(t *testing.T) {
 }
 
 func TestTheRecordIsNotFilledByThoseWhoAreTurnedAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		book := &logBook{}
-		l := newLogins(book, discard(), time.Now)
-		r := request(t, http.MethodPost, "/mcp")
-		for range 10 * refusalBurst {
-			l.refused(r, token.ErrRefused)
-		}
-		if n := len(book.take()); n != refusalBurst {
-			t.Errorf("%d recorded", n)
-		}
-		time.Sleep(time.Second)
+	book, now := &logBook{}, time.Unix(1000, 0)
+	l := newLogins(book, discard(), func() time.Time { return now })
+	r := request(t, http.MethodPost, "/mcp")
+	for range 10 * refusalBurst {
 		l.refused(r, token.ErrRefused)
-		if got := book.take(); len(got) != 1 || got[0].Unrecorded != 9*refusalBurst {
-			t.Errorf("%+v", got)
-		}
-	})
+	}
+	if n := len(book.take()); n != refusalBurst {
+		t.Errorf("%d recorded", n)
+	}
+	now = now.Add(time.Second)
+	l.refused(r, token.ErrRefused)
+	if got := book.take(); len(got) != 1 || got[0].Unrecorded != 9*refusalBurst {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestWhoCannotBeRecordedDoesNotComeIn(t *testing.T) {

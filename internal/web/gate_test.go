@@ -108,8 +108,13 @@ func TestATokenInTheURLIsNotTaken(t *testing.T) {
 
 func TestMistakesInNamesAreNamed(t *testing.T) {
 	for _, c := range []Config{
-		{Hosts: []string{"https://gearbox.example"}}, {Hosts: []string{"*"}}, {Hosts: []string{""}},
-		{Origins: []string{"gearbox.example"}}, {Origins: []string{"https://gearbox.example/"}}, {Origins: []string{"*"}}, {Origins: []string{"null"}},
+		{Hosts: []string{"https://gearbox.example"}},
+		{Hosts: []string{"*"}},
+		{Hosts: []string{""}},
+		{Origins: []string{"gearbox.example"}},
+		{Origins: []string{"https://gearbox.example/"}},
+		{Origins: []string{"*"}},
+		{Origins: []string{"null"}},
 	} {
 		if _, err := newGate(c.Hosts, c.Origins); err == nil || !strings.Contains(err.Error(), "example") {
 			t.Errorf("%+v: %v", c, err)
