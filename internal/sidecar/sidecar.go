@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
@@ -39,6 +40,7 @@ type Sidecar struct {
 	environment *environment
 	instance    *instance.Instance
 	self        Status // the parts that stay the same
+	addresses   atomic.Pointer[[]string]
 	redactor    *logging.Redactor
 	changes     ChangeLog
 	reloading   sync.Mutex // guards what follows
