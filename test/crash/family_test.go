@@ -279,3 +279,26 @@ func sorted[K ~string, V any](m map[K]V) []K {
 	slices.Sort(keys)
 	return keys
 }
+
+func TestWhatAProcessLeavesBehindIsFound(t *testing.T) {
+	c := exec.CommandContext(t.Context(), "sh", "-c", "sleep 600 >/dev/null & echo $!")
+	var out bytes.Buffer
+	c.Stdout = &out
+	if err := shared.start(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.wait(c); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := shared.strays(t); len(left) != 1 || !strings.HasPrefix(left[0], strconv.Itoa(pid)+" ") {
+		t.Errorf("%d is left, and found was %v", pid, left)
+	}
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has to end", func() string { return strings.Join(shared.strays(t), ", ") })
+}
