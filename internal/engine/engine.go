@@ -61,7 +61,7 @@ type Engine struct {
 	queue atomic.Int64
 	work  sync.WaitGroup
 	open  context.Context // ends when the engine begins to close
-	shut  context.CancelFunc
+	quit  context.CancelFunc
 	root  context.Context // ends when it has closed
 	stop  context.CancelFunc
 
@@ -81,7 +81,7 @@ func New(c Config) (*Engine, error) {
 	}
 	e := &Engine{c: c, live: map[execution.ID]*operation{}}
 	e.SetQueue(c.Queue)
-	e.open, e.shut = context.WithCancel(context.Background())
+	e.open, e.quit = context.WithCancel(context.Background())
 	e.root, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -236,15 +236,20 @@ func (e *Engine) find(p execution.Principal, id execution.ID) *operation {
 	return op
 }
 
-// Close cancels what runs, waits for it, and takes no more work.
-func (e *Engine) Close() {
+// Shut takes no more work and cancels what runs, without waiting for it.
+func (e *Engine) Shut() {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.closed = true
 	for _, op := range e.live {
 		op.cancel(errShutdown)
 	}
-	e.mu.Unlock()
-	e.shut()
+}
+
+// Close cancels what runs, waits for it, and takes no more work.
+func (e *Engine) Close() {
+	e.Shut()
+	e.quit()
 	e.work.Wait()
 	e.stop()
 }

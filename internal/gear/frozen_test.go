@@ -222,6 +222,27 @@ func TestCeilingIsNeverExceeded(t *testing.T) {
 	}
 }
 
+func TestCeilingCallAndServerAreAllNamedAndTheStrictestHolds(t *testing.T) {
+	confirmed, restricted, off := builtin(t, "user_confirmed"), builtin(t, "restricted"), builtin(t, "read_only")
+	for name, f := range map[string]gear.Frozen{
+		"user_confirmed":                      freeze(t, confirmed, nil, nil, gear.Overlays{}),
+		"user_confirmed+restricted":           freeze(t, confirmed, nil, &restricted, gear.Overlays{}),
+		"user_confirmed+read_only+restricted": freeze(t, confirmed, &off, &restricted, gear.Overlays{}),
+		"restricted":                          freeze(t, restricted, nil, &restricted, gear.Overlays{}),
+		"restricted+user_confirmed":           freeze(t, restricted, &confirmed, &confirmed, gear.Overlays{}),
+	} {
+		if f.Name() != name {
+			t.Errorf("%s is called %s", name, f.Name())
+		}
+		if strings.Contains(name, "restricted") && (effect(f, policy.Import, "subprocess") != policy.Deny || f.AllowsLanguage(execution.Bash)) {
+			t.Errorf("%s is wider than one of them", name)
+		}
+		if f.Enabled() == strings.Contains(name, "read_only") {
+			t.Errorf("%s: enabled %v", name, f.Enabled())
+		}
+	}
+}
+
 func TestRefusingOneProgramLeavesThoseThatAreNamed(t *testing.T) {
 	open := gear.Gear{Name: "open", Execution: true, Isolation: gear.Sandbox, Default: policy.Allow}
 	if p := freeze(t, open, nil, nil, gear.Overlays{}).Programs(); !slices.Equal(p, []string{"*"}) {
@@ -252,6 +273,9 @@ func TestGearsOwnEnvironmentNeedsNoPermission(t *testing.T) {
 	call.Env = map[string]string{"A": "1", "C": "3"}
 	if env := freeze(t, g, &call, nil, gear.Overlays{}).Env(); !maps.Equal(env, map[string]string{"A": "1"}) {
 		t.Errorf("a call brought environment in: %v", env)
+	}
+	if f := freeze(t, g, nil, &call, gear.Overlays{}); !maps.Equal(f.Env(), map[string]string{"A": "1"}) || effect(f, policy.Env, "B") == policy.Allow {
+		t.Errorf("the ceiling lets through what it does not have: %v", f.Env())
 	}
 }
 

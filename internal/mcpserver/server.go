@@ -27,6 +27,14 @@ type Config struct {
 	Languages []execution.Language
 	// Compat names the profiles whose tools are added, see [Profiles].
 	Compat []string
+	// Extension adds what is not Gearbox's own; nil for nothing.
+	Extension Extension
+}
+
+// Extension adds to what each caller is offered: what a conformance suite looks for.
+type Extension interface {
+	Options(*mcp.ServerOptions)
+	Register(*mcp.Server)
 }
 
 // Server answers MCP clients. It is safe for concurrent use and serves any
@@ -38,6 +46,7 @@ type Server struct {
 	version     string
 	languages   []execution.Language
 	profiles    []func(*service) tool
+	extension   Extension
 	local       *service // whom Serve answers
 	services    services // whom HTTPHandler answers
 }
@@ -50,7 +59,7 @@ func New(c Config) (*Server, error) {
 	if c.Engine == nil || c.Environment == nil || c.Logger == nil {
 		return nil, errors.New("mcpserver: engine, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages}
+	s := &Server{engine: c.Engine, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension}
 	if len(s.languages) == 0 {
 		s.languages = []execution.Language{execution.Python}
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // open starts a sidecar that is closed at the end of the test.
-func open(t *testing.T, o sidecar.Options) *sidecar.Sidecar {
+func open(t testing.TB, o sidecar.Options) *sidecar.Sidecar {
 	t.Helper()
 	s, err := tryOpen(t, o)
 	if err != nil {
@@ -43,7 +43,7 @@ func open(t *testing.T, o sidecar.Options) *sidecar.Sidecar {
 	return s
 }
 
-func tryOpen(t *testing.T, o sidecar.Options) (*sidecar.Sidecar, error) {
+func tryOpen(t testing.TB, o sidecar.Options) (*sidecar.Sidecar, error) {
 	t.Helper()
 	if o.DataDir == "" {
 		o.DataDir = cpythontest.DataDir(t)
@@ -61,7 +61,7 @@ func tryOpen(t *testing.T, o sidecar.Options) (*sidecar.Sidecar, error) {
 
 // run runs a program to its end. It skips, by name and reason, where this
 // machine gives no sandbox.
-func run(t *testing.T, s *sidecar.Sidecar, r execution.Request) execution.Result {
+func run(t testing.TB, s *sidecar.Sidecar, r execution.Request) execution.Result {
 	t.Helper()
 	r.Principal, r.Language = execution.Local, cmp.Or(r.Language, execution.Python)
 	id, err := s.Engine().Submit(t.Context(), r)

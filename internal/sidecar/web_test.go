@@ -28,7 +28,7 @@ import (
 type served struct {
 	*sidecar.Sidecar
 
-	t    *testing.T
+	t    testing.TB
 	o    sidecar.Options
 	url  string
 	unix string
@@ -37,7 +37,7 @@ type served struct {
 }
 
 // serveHTTP serves on loopback and on a socket. Tokens are made before that by prepare.
-func serveHTTP(t *testing.T, o sidecar.Options) *served {
+func serveHTTP(t testing.TB, o sidecar.Options) *served {
 	t.Helper()
 	if o.DataDir == "" {
 		o.DataDir = ownDataDir(t)
@@ -72,13 +72,15 @@ func (s *served) create(name string, r token.Rights) string {
 }
 
 // name is the name of a token in this test: each is used once in a directory.
-func (s *served) name(name string) string { return strings.ToLower(s.t.Name())[:40] + "." + name }
+func (s *served) name(name string) string {
+	return strings.ToLower(s.t.Name())[:min(len(s.t.Name()), 40)] + "." + name
+}
 
 // webDir is the data directory of the tests of this file: the one that other tests
 // share has no tokens, which change what is offered. [TestMain] removes it.
 var webDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "gearbox-web") })
 
-func ownDataDir(t *testing.T) string {
+func ownDataDir(t testing.TB) string {
 	t.Helper()
 	dir, err := webDir()
 	if err != nil {

@@ -49,7 +49,7 @@ func (b *bearer) require(h http.Handler) http.Handler {
 			unauthenticated(w, r)
 		case err != nil:
 			b.log.LogAttrs(r.Context(), slog.LevelError, "nobody can be let in", slog.String("error", err.Error()))
-			fail(w, http.StatusServiceUnavailable, execution.CodeUnavailable, "it cannot be found out now who may come in; the log of the server has the reason")
+			refuse(w, r, http.StatusServiceUnavailable, execution.CodeUnavailable, "it cannot be found out now who may come in; the log of the server has the reason")
 		default:
 			ctx := execution.WithCaller(r.Context(), who)
 			if sent {

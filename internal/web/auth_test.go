@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -192,5 +193,32 @@ func TestTheAPIShowsEachPrincipalItsOwnOperationsAlone(t *testing.T) {
 			got.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s: %d %s", row.method, row.path, got.status, got.body)
 		}
+	}
+}
+
+func TestAnAgentsClientIsToldInItsOwnProtocolWhyItIsTurnedAway(t *testing.T) {
+	s := start(t, Config{}, nil)
+	s.create("a", token.Rights{})
+	for name, got := range map[string]answer{
+		"UNAUTHENTICATED":  s.ask(http.MethodPost, "/mcp", "{}"),
+		"FORBIDDEN":        s.ask(http.MethodPost, "/mcp", "{}", "Origin", "http://evil.example"),
+		"INVALID_ARGUMENT": s.ask(http.MethodPost, "/mcp?access_token=x", "{}"),
+	} {
+		var m struct {
+			Version string          `json:"jsonrpc"`
+			ID      json.RawMessage `json:"id"`
+			Error   struct {
+				Code    int
+				Message string
+				Data    struct{ Code string }
+			}
+		}
+		err := json.Unmarshal([]byte(got.body), &m)
+		if err != nil || m.Version != "2.0" || string(m.ID) != "null" || m.Error.Code != invalidRequest || m.Error.Message == "" || m.Error.Data.Code != name {
+			t.Errorf("%s: %v: %d %s", name, err, got.status, got.body)
+		}
+	}
+	if got := s.ask(http.MethodGet, "/api/v1/operations", ""); !strings.Contains(got.body, `"code":"UNAUTHENTICATED"`) {
+		t.Errorf("elsewhere: %s", got.body)
 	}
 }

@@ -31,12 +31,42 @@ func fail[C ~string](w http.ResponseWriter, status int, code C, message string) 
 	reply(w, status, f)
 }
 
-// refuse answers a request of which nothing is wanted, without waiting for its body.
+// refuse answers a request of which nothing is wanted, without waiting for its body. An
+// agent's client is told in its own protocol: some show nothing else to their users.
 func refuse[C ~string](w http.ResponseWriter, r *http.Request, status int, code C, message string) {
 	if r.ContentLength != 0 {
 		w.Header().Set("Connection", "close")
 	}
-	fail(w, status, code, message)
+	if r.URL.Path != pathMCP {
+		fail(w, status, code, message)
+		return
+	}
+	m := protocolError{Version: "2.0"}
+	m.Error.Code, m.Error.Message, m.Error.Data.Code = invalidRequest, message, string(code)
+	if status >= http.StatusInternalServerError {
+		m.Error.Code = internalError
+	}
+	reply(w, status, m)
+}
+
+// The codes of JSON-RPC.
+const (
+	invalidRequest = -32600
+	internalError  = -32603
+)
+
+// protocolError is a failure in the form of JSON-RPC. The request was not read, so that
+// its id is not known.
+type protocolError struct {
+	Version string `json:"jsonrpc"`
+	ID      *int   `json:"id"` // null
+	Error   struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    struct {
+			Code string `json:"code"`
+		} `json:"data"`
+	} `json:"error"`
 }
 
 func reply(w http.ResponseWriter, status int, v any) {

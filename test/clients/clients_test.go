@@ -25,6 +25,9 @@ func TestRealClients(t *testing.T) {
 	t.Run("the inspector finds no fault with the tools", g.inspectorFindsNoFault)
 	t.Run("the TypeScript SDK", g.typeScript)
 	t.Run("the Python SDK", g.python)
+	t.Run("the TypeScript SDK with a token over HTTP", g.typeScriptOverHTTP)
+	t.Run("the Python SDK over HTTP", g.pythonOverHTTP)
+	t.Run("the inspector with a token over HTTP", g.inspectorOverHTTP)
 	t.Run("an agent of the OpenAI Agents SDK", g.agent)
 }
 
@@ -149,7 +152,9 @@ func (g gearbox) inspector(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return c
 }
 
-func (g gearbox) typeScript(t *testing.T) {
+func (g gearbox) typeScript(t *testing.T) { g.typeScriptWith(t, g.serve()...) }
+
+func (g gearbox) typeScriptWith(t *testing.T, server ...string) {
 	dir := node(t, "the TypeScript SDK")
 	script, err := os.ReadFile("node/session.mjs")
 	if err != nil {
@@ -163,7 +168,7 @@ func (g gearbox) typeScript(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(at, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	run(t, command(t, filepath.Join(dir, "bin", "node"), append([]string{filepath.Join(at, "session.mjs")}, g.serve()...)...))
+	run(t, command(t, filepath.Join(dir, "bin", "node"), append([]string{filepath.Join(at, "session.mjs")}, server...)...))
 }
 
 func (g gearbox) python(t *testing.T) {

@@ -1,12 +1,17 @@
-// One session of the TypeScript SDK (v1) with a Gearbox server over stdio.
-// Usage: node session.mjs COMMAND ARG…
+// One session of the TypeScript SDK (v1) with a Gearbox server over stdio or HTTP.
+// Usage: node session.mjs COMMAND ARG… | URL TOKEN
 import assert from 'node:assert/strict'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
 const [command, ...args] = process.argv.slice(2)
 const client = new Client({ name: 'typescript-sdk', version: '1' })
-await client.connect(new StdioClientTransport({ command, args, stderr: 'inherit' }))
+await client.connect(
+  command.startsWith('http')
+    ? new StreamableHTTPClientTransport(new URL(command), { requestInit: { headers: { Authorization: `Bearer ${args[0]}` } } })
+    : new StdioClientTransport({ command, args, stderr: 'inherit' }),
+)
 
 const execute = (input, options) => client.callTool({ name: 'execute', arguments: input }, undefined, options)
 

@@ -1,6 +1,6 @@
-"""One session of the Python SDK with a Gearbox server over stdio, in each era of the protocol.
+"""One session of the Python SDK with a Gearbox server over stdio or HTTP, in each era of the protocol.
 
-Usage: python session.py COMMAND ARG…
+Usage: python session.py COMMAND ARG… | URL
 """
 
 import asyncio
@@ -18,7 +18,7 @@ def equal(got: object, want: object) -> None:
         raise AssertionError(f"got {got!r}, want {want!r}")
 
 
-async def session(server: StdioServerParameters, mode: Any, version: str) -> None:
+async def session(server: StdioServerParameters | str, mode: Any, version: str) -> None:
     """Run, fail, be rejected, cancel and read in one session."""
     async with Client(server, mode=mode, read_timeout_seconds=60) as client:
         equal(client.protocol_version, version)
@@ -48,7 +48,10 @@ async def session(server: StdioServerParameters, mode: Any, version: str) -> Non
 
 async def main() -> None:
     """Speak the handshake era first, then what both sides prefer."""
-    server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:])
+    command, args = sys.argv[1], sys.argv[2:]
+    server: StdioServerParameters | str = command
+    if not command.startswith("http"):
+        server = StdioServerParameters(command=command, args=args)
     await session(server, "legacy", "2025-11-25")
     await session(server, "auto", "2026-07-28")
 
