@@ -101,6 +101,7 @@ type endlessZeros struct{}
 func (endlessZeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestAFullDiskRefusesCallsAndLosesNothingAndIsOverWithoutARestart(t *testing.T) {
+	t.Parallel()
 	if !inNamespace(t) {
 		return
 	}
@@ -210,6 +211,7 @@ func requireRefusal(t *testing.T, a answer) {
 }
 
 func TestADirectoryThatCannotBeWrittenIsRefusedAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	if !inNamespace(t) {
 		return
 	}

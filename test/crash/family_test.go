@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -254,34 +253,23 @@ func command(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	return out.String(), errOut.String(), c.ProcessState.ExitCode()
 }
 
+// report tells what a test has measured, in the log of the test and, if there is to be
+// one, in the report of the long forms.
+func report(t *testing.T, file, title, text string) {
+	t.Helper()
+	t.Logf("%s\n%s", title, text)
+	dir := os.Getenv("GEARBOX_TEST_FIGURES")
+	if dir == "" {
+		return
+	}
+	markdown := fmt.Sprintf("\n## %s\n\n```text\n%s```\n", title, text)
+	if err := os.WriteFile(filepath.Join(dir, file+".md"), []byte(markdown), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
 // long reports whether the long forms are wanted.
 func long() bool { return os.Getenv("GEARBOX_TEST_LONG") != "" }
-
-// size is how many bytes the files of a folder hold.
-func size(t *testing.T, dir string) (n int64) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return ignoreGone(err)
-		}
-		st, err := e.Info()
-		if err == nil {
-			n += st.Size()
-		}
-		return ignoreGone(err)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
 
 func sorted[K ~string, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))
@@ -290,4 +278,27 @@ func sorted[K ~string, V any](m map[K]V) []K {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+func TestWhatAProcessLeavesBehindIsFound(t *testing.T) {
+	c := exec.CommandContext(t.Context(), "sh", "-c", "sleep 600 >/dev/null & echo $!")
+	var out bytes.Buffer
+	c.Stdout = &out
+	if err := shared.start(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.wait(c); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := shared.strays(t); len(left) != 1 || !strings.HasPrefix(left[0], strconv.Itoa(pid)+" ") {
+		t.Errorf("%d is left, and found was %v", pid, left)
+	}
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has to end", func() string { return strings.Join(shared.strays(t), ", ") })
 }

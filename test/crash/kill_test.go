@@ -235,8 +235,9 @@ func (c *campaign) conclude() {
 	}
 	recorded := events(t, c.dir)
 	requireHistory(t, all, recorded)
-	t.Logf("%d servers of %d at a time were killed (seed %d): %d operations, %d known to clients, %d interrupted, %d answers shown at once by another process, %d audit events",
-		len(c.killed), len(c.servers), c.seed, len(all), len(c.known), interrupted, c.confirmed, len(recorded))
+	report(t, fmt.Sprintf("kill%d", len(c.servers)), fmt.Sprintf("Kills of one of %d servers on a data directory", len(c.servers)), fmt.Sprintf(
+		"%d kills (seed %d): %d operations, %d of them known to clients, %d interrupted,\n%d answers shown at once by another process, %d audit events, nothing lost or changed: %v\n",
+		len(c.killed), c.seed, len(all), len(c.known), interrupted, c.confirmed, len(recorded), !t.Failed()))
 	if interrupted == 0 {
 		t.Error("no kill met an operation: the load was none")
 	}

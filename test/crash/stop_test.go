@@ -49,6 +49,7 @@ func underWay(t *testing.T, dir string, n int) {
 const endless = "import time\nprint('here', flush=True)\ntime.sleep(25)"
 
 func TestAServerThatIsStoppedLetsCallsEndAndMarksThoseThatDoNot(t *testing.T) {
+	t.Parallel()
 	for _, over := range []transport{overHTTP, overUnix} {
 		t.Run(string(over), func(t *testing.T) {
 			dir := dataDir(t)
@@ -85,6 +86,7 @@ func TestAServerThatIsStoppedLetsCallsEndAndMarksThoseThatDoNot(t *testing.T) {
 }
 
 func TestASecondSignalEndsAServerAtOnceAndTheNextOneFinishesWhatItLeft(t *testing.T) {
+	t.Parallel()
 	for _, over := range []transport{overHTTP, overStdio} {
 		t.Run(string(over), func(t *testing.T) {
 			dir := dataDir(t)
