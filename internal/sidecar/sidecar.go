@@ -122,8 +122,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		extension = fixtures.New()
 	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Extension: extension,
-		Engine:    s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
+		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
 	return err
