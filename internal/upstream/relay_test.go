@@ -18,7 +18,14 @@ import (
 type origin struct {
 	*mcp.Server
 
-	url string
+	url  string
+	http *httptest.Server
+}
+
+// vanish breaks every connection and takes no new one.
+func (o *origin) vanish() {
+	_ = o.http.Listener.Close()
+	o.http.CloseClientConnections()
 }
 
 func newOrigin(t *testing.T) *origin {
@@ -38,7 +45,7 @@ func newOrigin(t *testing.T) *origin {
 		h.CloseClientConnections()
 		h.Close()
 	})
-	return &origin{s, h.URL}
+	return &origin{s, h.URL, h}
 }
 
 func (o *origin) tool(name string, f func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
@@ -205,6 +212,32 @@ func TestErrorsOfTheProtocolPass(t *testing.T) {
 		_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "none", Arguments: map[string]any{}})
 		if err == nil || !strings.Contains(err.Error(), "none") {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestACallThatWaitsForAnOperationNamesItWhenTheServerVanishes(t *testing.T) {
+	eachEra(t, func(t *testing.T, version string) {
+		o := newOrigin(t)
+		begun, release := make(chan struct{}), make(chan struct{})
+		defer close(release)
+		o.tool("get_operation", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			close(begun)
+			<-release
+			return text("late"), nil
+		})
+		c := relayed(t, o, version, nil)
+		go func() {
+			<-begun
+			o.vanish()
+		}()
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_operation", Arguments: map[string]any{"operation_id": "op_1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := res.Content[0].(*mcp.TextContent).Text
+		if !res.IsError || !strings.Contains(got, `get_operation(operation_id="op_1")`) || strings.Contains(got, "may have run") {
+			t.Errorf("%q", got)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func TestACertificateIsTrustedByItsFileAlone(t *testing.T) {
 	cert, key := certificate(t)
 	s := serve(t, home(t), "--http", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
 	each(t, func(t *testing.T, era string) {
-		connect(t, era, nil, "--ca", cert, s.address(t)).works()
+		connect(t, era, nil, "--ca", cert, s.address(t)).reaches()
 		text := connect(t, era, nil, "--start-timeout", "1s", s.address(t)).unavailable(s.address(t))
 		if !strings.Contains(text, "certificate") {
 			t.Errorf("%q", text)
@@ -71,9 +71,9 @@ func TestAServerBehindAProxyOnAnotherPathIsReachedAndItsAbsenceTold(t *testing.T
 	proxy := httptest.NewServer(http.StripPrefix("/tools/gearbox", rewrite))
 	defer proxy.Close()
 	defer proxy.CloseClientConnections()
-	each(t, func(t *testing.T, era string) { connect(t, era, nil, proxy.URL+"/tools/gearbox/mcp").works() })
+	each(t, func(t *testing.T, era string) { connect(t, era, nil, proxy.URL+"/tools/gearbox/mcp").reaches() })
 	c := connect(t, eras[1], nil, proxy.URL+"/tools/gearbox/mcp")
-	c.works()
+	c.reaches()
 	s.kill(t)
 	if res, _ := c.call("execute", map[string]any{"code": "1"}); !res.IsError || !strings.Contains(textOf(res), "went away") {
 		t.Errorf("%q", textOf(res)) // the proxy does not tell whether it passed the call on

@@ -65,12 +65,6 @@ var (
 	sharedErr  error
 )
 
-// ownDataDir is a data directory for one test, with the shared interpreter.
-func ownDataDir(t *testing.T) string {
-	t.Helper()
-	return t.TempDir()
-}
-
 // tail keeps what a process writes to standard error.
 type tail struct {
 	mu   sync.Mutex
@@ -263,13 +257,31 @@ func textOf(res *mcp.CallToolResult) string {
 // works runs a program until it is run, which it is once the server is back.
 func (c *connected) works() {
 	c.t.Helper()
-	for {
-		res, a := c.call("execute", map[string]any{"code": "6*7"})
-		switch {
-		case a.Status == "ok" && string(a.Value) == "42":
-			return
-		case strings.Contains(textOf(res), "no sandbox"):
+	c.until("execute", map[string]any{"code": "6*7"}, func(res *mcp.CallToolResult, a answer) bool {
+		if strings.Contains(textOf(res), "no sandbox") {
 			c.t.Skip("skipped: no sandbox on this machine: gearbox doctor says why")
+		}
+		return a.Status == "ok" && string(a.Value) == "42"
+	})
+}
+
+// reaches asks the server for what it does not have until it says so, for which it needs
+// no interpreter.
+func (c *connected) reaches() {
+	c.t.Helper()
+	c.until("get_operation", map[string]any{"operation_id": "op_none"}, func(_ *mcp.CallToolResult, a answer) bool {
+		return a.Error != nil && a.Error.Code == "NOT_FOUND"
+	})
+}
+
+// until makes a call until the server answers it, as is expected.
+func (c *connected) until(name string, args map[string]any, expected func(*mcp.CallToolResult, answer) bool) {
+	c.t.Helper()
+	for {
+		res, a := c.call(name, args)
+		switch {
+		case expected(res, a):
+			return
 		case a.Error == nil || a.Error.Code != "UNAVAILABLE":
 			c.t.Fatalf("%s\n%s", textOf(res), c.log)
 		}
