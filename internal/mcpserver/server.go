@@ -29,6 +29,8 @@ type Config struct {
 	Compat []string
 	// Extension adds what is not Gearbox's own; nil for nothing.
 	Extension Extension
+	// Observer is told what came of calls; nil for nobody.
+	Observer Observer
 }
 
 // Extension adds to what each caller is offered: what a conformance suite looks for.
@@ -47,6 +49,7 @@ type Server struct {
 	languages   []execution.Language
 	profiles    []func(*service) tool
 	extension   Extension
+	observer    Observer
 	local       *service // whom Serve answers
 	services    services // whom HTTPHandler answers
 }
@@ -59,7 +62,10 @@ func New(c Config) (*Server, error) {
 	if c.Engine == nil || c.Environment == nil || c.Logger == nil {
 		return nil, errors.New("mcpserver: engine, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension}
+	s := &Server{engine: c.Engine, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
+	if s.observer == nil {
+		s.observer = unobserved{}
+	}
 	if len(s.languages) == 0 {
 		s.languages = []execution.Language{execution.Python}
 	}

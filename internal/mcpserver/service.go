@@ -22,6 +22,7 @@ type service struct {
 	caller execution.Caller
 	mcp    *mcp.Server
 	over   *overHTTP
+	named  namedCalls
 }
 
 // serviceFor makes the service of a caller.
@@ -121,6 +122,7 @@ func (s *service) logCall(ctx context.Context, name string, res *mcp.CallToolRes
 		attrs = append(attrs, slog.String("operation_id", string(r.OperationID)), slog.String("status", string(r.Status)))
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "tool call", attrs...)
+	s.observer.ToolCall(name, res.IsError, took)
 }
 
 func (s *service) logFailure(ctx context.Context, id execution.ID, err error) {

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
@@ -39,6 +40,7 @@ type Sidecar struct {
 	environment *environment
 	instance    *instance.Instance
 	self        Status // the parts that stay the same
+	addresses   atomic.Pointer[[]string]
 	redactor    *logging.Redactor
 	changes     ChangeLog
 	reloading   sync.Mutex // guards what follows
@@ -120,8 +122,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		extension = fixtures.New()
 	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Extension: extension,
-		Engine:    s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
+		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
 	return err
