@@ -45,7 +45,7 @@ type places struct {
 	analyser string // names the guest that reports the facts
 	shell    bool   // this machine has a bash
 
-	found  chan struct{} // closed once python and pyErr are set
+	found  chan struct{} // closed once python and pyErr are set; then mu guards them until pyErr is nil
 	python cpython.Installation
 	pyErr  error
 
@@ -110,14 +110,12 @@ func (p *places) prepare(ctx context.Context) {
 	if p.options.Python == "" {
 		p.python, p.pyErr = cpython.Ensure(ctx, p.config())
 	}
-	if p.pyErr == nil && p.walls() {
+	failed := p.pyErr
+	if failed == nil && p.walls() {
 		p.code, _ = cpython.LoadByteCode(p.dataDir, p.python, guest.Files)
 	}
 	close(p.found)
-	if p.pyErr != nil {
-		if ctx.Err() == nil {
-			p.log.Error("no interpreter", "error", p.pyErr)
-		}
+	if failed != nil && !p.ensureAgain(ctx, failed) {
 		return
 	}
 	p.makeReady(ctx)
@@ -127,6 +125,34 @@ func (p *places) prepare(ctx context.Context) {
 	if p.python.Embedded && !p.python.Compiled {
 		p.compile(ctx)
 	}
+}
+
+// ensureEvery is how long a disk without room for the interpreter is left alone.
+const ensureEvery = 5 * time.Second
+
+// ensureAgain makes the interpreter ready once the disk, which was too full for it, has
+// room, and reports whether it is ready. Until then calls are refused for that reason.
+func (p *places) ensureAgain(ctx context.Context, failed error) bool {
+	if ctx.Err() == nil {
+		p.log.Error("no interpreter", "error", failed)
+	}
+	for failed != nil {
+		if _, full := errors.AsType[*cpython.SpaceError](failed); !full {
+			return false
+		}
+		select {
+		case <-time.After(ensureEvery):
+		case <-ctx.Done():
+			return false
+		}
+		var python cpython.Installation
+		python, failed = cpython.Ensure(ctx, p.config())
+		p.mu.Lock()
+		p.python, p.pyErr = python, failed
+		p.mu.Unlock()
+	}
+	p.log.Info("there is an interpreter now")
+	return true
 }
 
 // makeReady opens the source that the first call under the server's own gear will need.

@@ -65,7 +65,7 @@ func smallDisk(t *testing.T) string {
 		t.Skipf("skipped: mounts cannot be made private here: %v", err)
 	}
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=160m"); err != nil {
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=320m"); err != nil {
 		t.Skipf("skipped: no file system can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
@@ -74,10 +74,26 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// use up all the room beside a directory. The function gives it back.
-func useUp(t *testing.T, dir string) func() {
+// withoutInterpreter is a data directory beside another that has its records and has to
+// unpack the interpreter again.
+func withoutInterpreter(t *testing.T, beside string) string {
 	t.Helper()
-	name := filepath.Join(filepath.Dir(dir), "filler")
+	dir := beside + "-bare"
+	fill(t, dir)
+	if _, errOut, exit := command(t, "exec", "--data-dir", dir, "-c", "1"); exit != 0 {
+		t.Fatalf("exit code %d: %s", exit, errOut)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "python")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// useUp uses up the room beside a directory but for so many bytes. The function gives
+// it back.
+func useUp(t *testing.T, dir string, but int64) func() {
+	t.Helper()
+	name := filepath.Join(filepath.Dir(dir), fmt.Sprintf("filler%d", but))
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // of this test
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +102,7 @@ func useUp(t *testing.T, dir string) func() {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full after %d bytes: %v", n, err)
 	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(f.Truncate(n-but), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
@@ -117,7 +133,13 @@ func TestAFullDiskRefusesCallsAndLosesNothingAndIsOverWithoutARestart(t *testing
 	caught := servers[0].execute(t, call{Code: "import time\ntime.sleep(20)\nprint(1)", Timeout: 60, Wait: seconds(0)})
 	underWay(t, dir, 1)
 
-	makeRoom := useUp(t, dir)
+	bare := withoutInterpreter(t, dir)
+	makeMost := useUp(t, dir, 2<<20) // enough to start with, and not for the interpreter
+	late := serve(t, bare, overUnix)
+	if a := late.execute(t, call{Code: "1"}); a.Error == nil || a.Error.Code != "UNAVAILABLE" || !strings.Contains(a.Stderr, "no room") {
+		t.Errorf("a server that started on the full disk: %s", a.raw)
+	}
+	makeRoom := useUp(t, dir, 0)
 	for _, s := range servers {
 		// What room is left within the files of the records is used up first.
 		eventually(t, "calls have to be refused", func() string {
@@ -151,6 +173,7 @@ func TestAFullDiskRefusesCallsAndLosesNothingAndIsOverWithoutARestart(t *testing
 	}
 
 	makeRoom()
+	makeMost()
 	eventually(t, "what ended meanwhile has to be recorded", func() string {
 		if a := servers[0].outcome(t, caught.Operation); a.Status != "ok" || a.Stdout != "1\n" {
 			return string(a.raw)
@@ -161,6 +184,9 @@ func TestAFullDiskRefusesCallsAndLosesNothingAndIsOverWithoutARestart(t *testing
 		told = append(told, ok(t, s, 100+i))
 	}
 	requireReady(t, servers[0])
+	requireReady(t, late)
+	ok(t, late, 200)
+	late.kill()
 	for _, s := range servers {
 		if s.transport == overStdio {
 			s.close()
