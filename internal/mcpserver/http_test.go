@@ -157,6 +157,10 @@ func openSession(t *testing.T, url, caller string) string {
 	if res.StatusCode != http.StatusOK {
 		t.Fatal(res.Status)
 	}
+	// The head of the answer comes before the session is made, its end after that.
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatal(err)
+	}
 	id := res.Header.Get(sessionHeader)
 	done := send(t, http.MethodPost, url, caller, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	_ = done.Body.Close()
@@ -266,6 +270,32 @@ func TestWithASessionOnlyTheClientsWordCancels(t *testing.T) {
 	done := send(t, http.MethodPost, srv.URL, "", id, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
 	_ = done.Body.Close()
 	<-cancelled
+}
+
+func TestAClientThatEndsItsSessionNeedNotWaitForItsCallsAndLosesNoRun(t *testing.T) {
+	engine := newEngine(nil)
+	s, _ := newServer(t, Config{Engine: engine})
+	srv := overHTTPServer(t, s, twoCallers())
+	id := openSession(t, srv.URL, "")
+	res := send(t, http.MethodPost, srv.URL, "", id, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute","arguments":{"code":"forever","wait_seconds":120}}}`)
+	op := <-engine.submitted
+	_ = res.Body.Close()
+	ended := send(t, http.MethodDelete, srv.URL, "", id, "") // it returns
+	_ = ended.Body.Close()
+	if ended.StatusCode != http.StatusNoContent {
+		t.Error(ended.Status)
+	}
+	_, cancelled, _ := engine.find(op)
+	select {
+	case <-cancelled:
+		t.Error("the run was cancelled")
+	default:
+	}
+	again := connectHTTP(t, srv.URL, "", "2025-11-25")
+	got := call(t, again, "get_operation", map[string]any{"operation_id": string(op), "wait_seconds": 0})
+	if got.StructuredContent.(map[string]any)["status"] != "running" {
+		t.Error(got.StructuredContent)
+	}
 }
 
 func TestAnAnswerIsReadOnAfterTheConnectionBroke(t *testing.T) {

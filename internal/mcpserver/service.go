@@ -22,6 +22,7 @@ type service struct {
 	caller execution.Caller
 	mcp    *mcp.Server
 	over   *overHTTP
+	left   leaving
 }
 
 // serviceFor makes the service of a caller.
