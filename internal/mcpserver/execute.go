@@ -79,11 +79,18 @@ func (s *service) cancel(ctx context.Context, id execution.ID) (execution.Result
 }
 
 // wait waits for the end of an operation and meanwhile tells the client, if it
-// asked for that, that something still happens.
+// asked for that, that something still happens. A client that ends its session goes
+// without the answer, and the operation goes on.
 func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (execution.Result, error) {
 	stop := s.keepAlive(ctx, req)
 	defer stop()
-	return s.engine.Wait(ctx, s.caller.Principal, id, d)
+	here, done := s.left.during(ctx, req.Session.ID())
+	defer done()
+	res, err := s.engine.Wait(here, s.caller.Principal, id, d)
+	if err != nil && here.Err() != nil && ctx.Err() == nil {
+		return s.engine.Wait(ctx, s.caller.Principal, id, 0)
+	}
+	return res, err
 }
 
 // client is what the other end says of itself.

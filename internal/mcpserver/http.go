@@ -111,6 +111,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && s.open() >= maxSessions:
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many sessions are open: end those that are not used with DELETE", http.StatusServiceUnavailable)
+	case r.Method == http.MethodDelete:
+		defer s.left.leave(r.Header.Get(sessionHeader))()
+		s.over.stateful.ServeHTTP(w, r)
 	default:
 		s.over.stateful.ServeHTTP(w, r)
 	}

@@ -161,6 +161,10 @@ func openSession(t *testing.T, url, caller string) string {
 	if _, err := io.ReadAll(res.Body); err != nil { // the headers come before the answer
 		t.Fatal(err)
 	}
+	// The head of the answer comes before the session is made, its end after that.
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatal(err)
+	}
 	id := res.Header.Get(sessionHeader)
 	notify(t, url, caller, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return id
@@ -280,6 +284,32 @@ func TestWithASessionOnlyTheClientsWordCancels(t *testing.T) {
 	}
 	notify(t, srv.URL, "", id, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
 	<-cancelled
+}
+
+func TestAClientThatEndsItsSessionNeedNotWaitForItsCallsAndLosesNoRun(t *testing.T) {
+	engine := newEngine(nil)
+	s, _ := newServer(t, Config{Engine: engine})
+	srv := overHTTPServer(t, s, twoCallers())
+	id := openSession(t, srv.URL, "")
+	res := send(t, http.MethodPost, srv.URL, "", id, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute","arguments":{"code":"forever","wait_seconds":120}}}`)
+	op := <-engine.submitted
+	_ = res.Body.Close()
+	ended := send(t, http.MethodDelete, srv.URL, "", id, "") // it returns
+	_ = ended.Body.Close()
+	if ended.StatusCode != http.StatusNoContent {
+		t.Error(ended.Status)
+	}
+	_, cancelled, _ := engine.find(op)
+	select {
+	case <-cancelled:
+		t.Error("the run was cancelled")
+	default:
+	}
+	again := connectHTTP(t, srv.URL, "", "2025-11-25")
+	got := call(t, again, "get_operation", map[string]any{"operation_id": string(op), "wait_seconds": 0})
+	if got.StructuredContent.(map[string]any)["status"] != "running" {
+		t.Error(got.StructuredContent)
+	}
 }
 
 func TestAnAnswerIsReadOnAfterTheConnectionBroke(t *testing.T) {

@@ -23,6 +23,7 @@ type service struct {
 	mcp    *mcp.Server
 	over   *overHTTP
 	named  namedCalls
+	left   leaving
 }
 
 // serviceFor makes the service of a caller.
