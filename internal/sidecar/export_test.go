@@ -1,7 +1,12 @@
 package sidecar
 
 import (
+	"errors"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
+	"github.com/gearbox-mcp/gearbox/internal/token"
 	"github.com/gearbox-mcp/gearbox/internal/web"
 )
 
@@ -13,3 +18,24 @@ func (s *Sidecar) Lister() web.Lister { return lister{s.records} }
 
 // RecordChanges replaces the log of changes.
 func (s *Sidecar) RecordChanges(to ChangeLog) { s.changes = to }
+
+// Admit makes holders of tokens, of which the data directory knows nothing: tests of
+// other packages share it.
+func (s *Sidecar) Admit(names ...string) (holders []execution.Principal) {
+	var all held
+	for _, n := range names {
+		all = append(all, token.Token{Name: n})
+		holders = append(holders, all[len(all)-1].Principal())
+	}
+	s.gears.tokens = token.NewRegister(all, time.Now)
+	return holders
+}
+
+// held is a list of tokens that does not change.
+type held []token.Token
+
+func (h held) Load() ([]token.Token, error) { return h, nil }
+
+func (h held) Update(func([]token.Token) ([]token.Token, error)) error {
+	return errors.New("this list does not change")
+}

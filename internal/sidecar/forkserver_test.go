@@ -171,10 +171,17 @@ func TestAForkServerThatIsStoppedDoesNotHoldUpTheEnd(t *testing.T) {
 			if err := end(s); err != nil {
 				t.Error(err)
 			}
+			records, err := sidecar.OpenRecords(t.Context(), sidecar.Options{DataDir: cpythontest.DataDir(t)}, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, id := range ids {
-				if r, err := s.Engine().Wait(t.Context(), execution.Local, id, 0); err != nil || !r.Status.Final() {
-					t.Errorf("%+v, %v", r, err)
+				if o, _, err := records.Operation(t.Context(), id); err != nil || o.State != execution.StateFinished {
+					t.Errorf("%+v, %v", o, err)
 				}
+			}
+			if err := records.Close(); err != nil {
+				t.Error(err)
 			}
 			if strings.Contains(log.String(), "does not collect") {
 				t.Error(log.String())

@@ -65,7 +65,7 @@ func fields(t *testing.T, r execution.Result) []string {
 func TestClassesOfPrincipalsShareNoPreloadedModule(t *testing.T) {
 	s := open(t, sidecar.Options{Python: cpythontest.Environment(t, modules), Preload: []string{"ready"}})
 	local := fields(t, run(t, s, execution.Request{Code: tell}))
-	const other execution.Principal = "somebody with a token"
+	other := s.Admit("somebody")[0]
 	id, err := s.Engine().Submit(t.Context(), execution.Request{Principal: other, Language: execution.Python, Code: tell})
 	if err != nil {
 		t.Fatal(err)

@@ -28,9 +28,10 @@ const (
 // same principal, alone and beside another one who does the worst that a program can.
 func TestOnePrincipalsHogsDoNotStarveAnother(t *testing.T) {
 	s := open(t, sidecar.Options{})
-	alone := middle(t, s, "victim")
-	stop := attack(t, s, "attacker")
-	under := middle(t, s, "victim")
+	who := s.Admit("victim", "attacker")
+	alone := middle(t, s, who[0])
+	stop := attack(t, s, who[1])
+	under := middle(t, s, who[0])
 	stop()
 	t.Logf("middle of %d runs: %v alone, %v beside %d hogs at once (%.1f times)", samples, alone, under, hogsAtOnce, float64(under)/float64(alone))
 	if under > worstMove*alone {

@@ -208,7 +208,7 @@ func zombies() []trial {
 	return []trial{
 		// On a busy machine processes begin faster than they get to their end: the limit
 		// is then met for a moment, and a program that has to get on waits.
-		{name: "5,000 orphans", call: call{Timeout: 120, Code: `import os, time
+		{name: "5,000 orphans", call: call{Timeout: 300, Wait: new(600.0), Code: `import os, time
 def fork():
     while True:
         try: return os.fork()
