@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (s *service) compat(ctx context.Context, req *mcp.CallToolRequest, args exe
 
 // renamed speaks of an argument by the profile's own name for it.
 func renamed(err error, names map[string]string) error {
-	rejected, ok := err.(*execution.RejectedError) //nolint:errorlint // both makers of these errors return them bare
+	rejected, ok := errors.AsType[*execution.RejectedError](err)
 	if !ok || names[rejected.Field] == "" {
 		return err
 	}
