@@ -1,6 +1,6 @@
 # Every target is one line and says in its comment what it is for.
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fuzz bench microbench full cross docs coverage escape clean
+.PHONY: help build run test race lint fuzz bench microbench full cross docs coverage escape crash soak clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -30,5 +30,9 @@ coverage: ## how much of the trusted base its tests reach
 	./scripts/coverage.sh
 escape: ## only the attacks on the sandbox, each by name
 	go test -count=1 -v ./test/escape/...
+crash: ## kill and stop servers and fill their disks: nothing may be lost (GEARBOX_TEST_LONG=1: 200 kills)
+	go test -count=1 -v -timeout 60m -skip TestALongLoad ./test/crash
+soak: ## load a server and see that nothing grows (GEARBOX_TEST_LONG=1: 20 minutes)
+	go test -count=1 -v -timeout 60m -run TestALongLoad ./test/crash
 clean: ## remove what was built, keep what was downloaded
 	rm -rf bin .cache/tools .cache/bin

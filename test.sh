@@ -15,6 +15,8 @@ case $form in
     fuzz=(300s)
     # Tests with a long form read it; the long forms need longer than go test allows.
     export GEARBOX_TEST_LONG=1 GO_TEST_TIMEOUT=120m
+    # Tests that measure something say there what.
+    GEARBOX_TEST_FIGURES=$(mktemp -d) && export GEARBOX_TEST_FIGURES
     ;;
   *)
     echo "usage: ./test.sh [full]" >&2
@@ -65,6 +67,7 @@ results() {
   for i in "${!names[@]}"; do
     echo "| ${names[$i]} | ${verdicts[$i]} | ${times[$i]} |"
   done
+  cat "$GEARBOX_TEST_FIGURES"/*.md 2>/dev/null
 }
 
 check "install what the tests need" ./scripts/setup.sh

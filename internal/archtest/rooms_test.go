@@ -28,8 +28,7 @@ var rank = map[string]int{
 	"analysis": 2, // facts to permissions
 	"sandbox":  2, // the contract; its backends are judged by backendRank
 	"cpython":  2, // the interpreter on disk
-
-	"upstream": 2, // sessions with other MCP servers
+	"upstream": 2, // sessions with other MCP servers, our own among them
 
 	"config": 3, // settings and where they are written; reads files as gear does
 

@@ -29,15 +29,18 @@ gearbox config --help. SIGHUP makes a running server read its configuration anew
 
 func (a *app) serveCommand() *cobra.Command {
 	var given *config.Given
+	var fixtures bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Answer MCP clients over standard input and output, or over HTTP", Long: serveHelp, Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), given) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), given, fixtures) },
 	}
 	given = (&settings{}).table().Declare(c.Flags(), nil)
+	c.Flags().BoolVar(&fixtures, "conformance-fixtures", false, "add what the official conformance suite of the protocol looks for")
+	_ = c.Flags().MarkHidden("conformance-fixtures") // it fails for an unknown flag only
 	return c
 }
 
-func (a *app) serve(ctx context.Context, given *config.Given) error {
+func (a *app) serve(ctx context.Context, given *config.Given, fixtures bool) error {
 	l, err := load(given)
 	if err != nil {
 		return failed(exitUsage, err)
@@ -53,7 +56,7 @@ func (a *app) serve(ctx context.Context, given *config.Given) error {
 	for _, w := range l.resolved.Warnings {
 		log.Warn(w)
 	}
-	start := func(o *sidecar.Options) { o.Transport = transport }
+	start := func(o *sidecar.Options) { o.Transport, o.ConformanceFixtures = transport, fixtures }
 	start(&l.server)
 	s, err := sidecar.Open(ctx, l.server, version(), log.Logger, a.progress())
 	if err != nil {

@@ -150,7 +150,7 @@ func poolRows(s pool.Stats) [][2]string {
 		if i == 0 {
 			head = "templates"
 		}
-		rows = append(rows, [2]string{head, template(t)})
+		rows = append(rows, [2]string{head, template(t) + apart(t, s.Templates)})
 	}
 	return rows
 }
@@ -168,6 +168,35 @@ func template(t pool.TemplateStats) string {
 		text += ", with " + t.Preload
 	}
 	return text
+}
+
+// apart is what tells a template from others that look like it: those of an interpreter
+// that was replaced, or of another gear.
+func apart(t pool.TemplateStats, all []pool.TemplateStats) string {
+	var class, interpreter, programs bool
+	for _, o := range all {
+		if o.Language == t.Language && o.Preload == t.Preload {
+			class, interpreter, programs = class || o.Class != t.Class, interpreter || o.Interpreter != t.Interpreter, programs || o.Programs != t.Programs
+		}
+	}
+	text := ""
+	if class {
+		text += fmt.Sprintf(", for %s callers", t.Class)
+	}
+	if interpreter {
+		text += ", interpreter " + abbreviated(t.Interpreter)
+	}
+	if programs {
+		text += ", programs " + cmp.Or(t.Programs, "none")
+	}
+	return text
+}
+
+// abbreviated is the beginning of a digest, enough to tell a few.
+func abbreviated(digest string) string {
+	const enough = 8
+	_, hex, _ := strings.Cut(digest, ":")
+	return hex[:min(enough, len(hex))]
 }
 
 // ended counts by reason, the most frequent first.

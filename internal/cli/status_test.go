@@ -127,3 +127,29 @@ func TestLongAndShortTimesAreWrittenWithTheirOwnUnits(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestKindsThatLookAlikeAreToldApart(t *testing.T) {
+	python := func(class execution.Class, interpreter, programs string) pool.TemplateStats {
+		return pool.TemplateStats{Language: execution.Python, Class: class, Interpreter: interpreter, Programs: programs}
+	}
+	const old, compiled = "sha256:0123456789abcdef", "sha256:fedcba9876543210"
+	for name, c := range map[string]struct {
+		all  []pool.TemplateStats
+		want []string
+	}{
+		"one":          {[]pool.TemplateStats{python(execution.ClassLocal, old, "git")}, []string{""}},
+		"languages":    {[]pool.TemplateStats{python(execution.ClassLocal, old, "git"), {Language: execution.Bash, Interpreter: compiled}}, []string{"", ""}},
+		"interpreters": {[]pool.TemplateStats{python(execution.ClassLocal, old, ""), python(execution.ClassLocal, compiled, "")}, []string{", interpreter 01234567", ", interpreter fedcba98"}},
+		"programs":     {[]pool.TemplateStats{python(execution.ClassLocal, old, ""), python(execution.ClassLocal, old, "git,ls")}, []string{", programs none", ", programs git,ls"}},
+		"all": {
+			[]pool.TemplateStats{python(execution.ClassLocal, old, ""), python("other", compiled, "ls")},
+			[]string{", for " + string(execution.ClassLocal) + " callers, interpreter 01234567, programs none", ", for other callers, interpreter fedcba98, programs ls"},
+		},
+	} {
+		for i, kind := range c.all {
+			if got := apart(kind, c.all); got != c.want[i] {
+				t.Errorf("%s: %q, want %q", name, got, c.want[i])
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -123,7 +124,9 @@ func (g *Given) Say(flag, text string) {
 	}
 	said := []string{text}
 	if s.Value.commas {
-		said = split(text)
+		// An empty one stays, to be complained of: it is most likely a variable of a script
+		// that was not set.
+		said = strings.Split(text, ",")
 	}
 	for _, one := range said {
 		e.Items = append(e.Items, Item{one, from})

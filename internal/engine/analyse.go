@@ -32,7 +32,7 @@ func (e *Engine) take(op *operation) (*seat, error) {
 		return nil, fmt.Errorf("start a sandbox: %w", err)
 	}
 	e.busy.running.Add(1)
-	return &seat{child, release, context.AfterFunc(op.ctx, func() { child.Kill(sandbox.CauseCancelled) })}, nil
+	return &seat{child, release, context.AfterFunc(op.ctx, func() { child.Kill(givenUp(context.Cause(op.ctx))) })}, nil
 }
 
 // settle makes the child one that no longer dies with the operation's context.
@@ -79,7 +79,8 @@ func (e *Engine) pause() time.Duration {
 var errAnalysisTime = errors.New("the analysis did not finish in time")
 
 // attempts: when a fork server ends, the children that it had parked die with it, and
-// one of them may just have been taken. Nothing of the program has run then.
+// one of them may just have been taken. Nothing of the program has run then. They hold for
+// the analysis and for what follows it until the start, each.
 const attempts = 2
 
 // analyse takes a child and has it report what the source would do. When it cannot
@@ -132,11 +133,10 @@ func (e *Engine) ask(op *operation, child sandbox.Child, head bridge.AnalyseHead
 	if err == nil {
 		return facts, nil
 	}
-	// Otherwise the child has ended, or is about to: why, its end tells.
 	if errors.Is(err, bridge.ErrProtocol) {
 		child.Kill(sandbox.CauseProtocol)
 	}
-	ended, waitErr := child.Wait(context.WithoutCancel(op.ctx))
+	ended, waitErr := e.end(op, child)
 	if waitErr == nil && (ended.Cause == sandbox.CauseTimeout || ended.Signal == sigProf) {
 		return facts, errAnalysisTime
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -162,6 +163,11 @@ func (n named) Freeze(execution.Principal, string) (gear.Frozen, error) {
 	return gear.Frozen{}, errors.New("no such gear")
 }
 
+// fullError tells callers what is wrong in other words than the log.
+type fullError struct{ error }
+
+func (*fullError) Reason() string { return "no paper is left" }
+
 // events is the sink of the record; it can fail at one type of event.
 type events struct {
 	mu   sync.Mutex
@@ -174,7 +180,7 @@ func (e *events) take(_ context.Context, list ...audit.Event) error {
 	defer e.mu.Unlock()
 	for _, ev := range list {
 		if ev.Type == e.bad {
-			return errors.New("the record is full")
+			return &fullError{errors.New("the record is full")}
 		}
 	}
 	e.list = append(e.list, list...)
@@ -231,6 +237,14 @@ func (c *handClock) AfterFunc(d time.Duration, f func()) func() bool {
 		n := len(c.timers)
 		c.timers = slices.DeleteFunc(c.timers, func(o *handTimer) bool { return o == t })
 		return len(c.timers) < n
+	}
+}
+
+// fireUntil fires those timers, which may come and come again, until it is done.
+func (c *handClock) fireUntil(d time.Duration, done func() bool) {
+	for !done() {
+		c.fire(d)
+		runtime.Gosched()
 	}
 }
 

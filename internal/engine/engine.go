@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 )
@@ -61,7 +60,9 @@ type Engine struct {
 	busy  busy
 	queue atomic.Int64
 	work  sync.WaitGroup
-	root  context.Context // ends when the engine closes
+	open  context.Context // ends when the engine begins to close
+	quit  context.CancelFunc
+	root  context.Context // ends when it has closed
 	stop  context.CancelFunc
 
 	mu     sync.Mutex // guards what follows
@@ -80,6 +81,7 @@ func New(c Config) (*Engine, error) {
 	}
 	e := &Engine{c: c, live: map[execution.ID]*operation{}}
 	e.SetQueue(c.Queue)
+	e.open, e.quit = context.WithCancel(context.Background())
 	e.root, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -117,8 +119,9 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 		defer e.work.Done()
 		result := e.execute(op)
 		op.seat.settle()
-		e.finish(op, result)
+		owed := e.finish(op, result)
 		e.leave(op.seat, e.pause())
+		e.insist(op, owed)
 	}()
 	return op.id, nil
 }
@@ -158,54 +161,10 @@ func (e *Engine) full(p execution.Principal) bool {
 	return false
 }
 
-func (e *Engine) begin(ctx context.Context, op *operation) error {
-	now := e.c.Clock.Now()
-	rec := execution.Record{ID: op.id, Request: op.request, Instance: e.c.Instance, Gear: op.gear.Name(), Created: now}
-	ev := op.event(now, audit.Requested)
-	err := e.c.Journal.Commit(ctx, op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
-	if err != nil {
-		return e.unrecordable(err)
-	}
-	return nil
-}
-
-// unrecordable is the answer while nothing can be recorded: nothing runs either. What is
-// wrong is the operator's to see.
-func (e *Engine) unrecordable(err error) error {
-	e.c.Logger.Error("a request could not be recorded and was not taken", "error", err)
-	return &execution.RejectedError{
-		Code: execution.CodeUnavailable, RetryAfter: retryAfter,
-		Message: "the request could not be recorded, and nothing is run unrecorded; the log of the server has the reason",
-	}
-}
-
 func (e *Engine) forget(op *operation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.live, op.id)
-}
-
-// finish records how the operation ended, before anyone is told. When that
-// fails the answer is that the outcome was lost: nothing unrecorded is reported.
-func (e *Engine) finish(op *operation, res execution.Result) {
-	now := e.c.Clock.Now()
-	out, errOut := op.output()
-	ev := op.event(now, audit.Finished)
-	ev.Status, ev.ExitCode, ev.Usage = res.Status, res.ExitCode, op.usage
-	if res.Error != nil {
-		ev.Reason = res.Error.Code
-	}
-	change := execution.Change{Finished: now, Result: &res, Stdout: &out, Stderr: &errOut}
-	err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StateFinished, change, ev)
-	if err != nil {
-		e.c.Logger.Error("the end of an execution could not be recorded", "operation_id", op.id, "error", err)
-		op.lost = unrecorded(op)
-	}
-	op.cancel(nil)
-	close(op.done)
-	if err == nil {
-		e.forget(op)
-	}
 }
 
 // Wait waits for the operation to end, at most for d, and tells how it stands.
@@ -277,14 +236,20 @@ func (e *Engine) find(p execution.Principal, id execution.ID) *operation {
 	return op
 }
 
-// Close cancels what runs, waits for it, and takes no more work.
-func (e *Engine) Close() {
+// Shut takes no more work and cancels what runs, without waiting for it.
+func (e *Engine) Shut() {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.closed = true
 	for _, op := range e.live {
 		op.cancel(errShutdown)
 	}
-	e.mu.Unlock()
+}
+
+// Close cancels what runs, waits for it, and takes no more work.
+func (e *Engine) Close() {
+	e.Shut()
+	e.quit()
 	e.work.Wait()
 	e.stop()
 }

@@ -183,11 +183,34 @@ func TestAnEndThatCannotBeRecordedIsNotTold(t *testing.T) {
 	}
 }
 
+func TestAnEndThatCouldNotBeRecordedIsToldOnceItCanBe(t *testing.T) {
+	b := newBench(t, benchConfig{clock: &handClock{}})
+	b.events.failOn(audit.Finished)
+	id := b.submit(execution.Request{Code: "print('kept')"})
+	if r := b.wait(id); r.Status != execution.StatusInternalError || !strings.Contains(r.Stderr, "get_operation") {
+		t.Fatalf("%+v", r)
+	}
+	b.events.failOn("")
+	b.hand().fireUntil(time.Second, func() bool {
+		r, err := b.engine.Wait(t.Context(), execution.Local, id, 0)
+		return err == nil && r.Status == execution.StatusOK && r.Stdout == "kept\n"
+	})
+}
+
+func TestClosingDoesNotWaitForAnEndThatCannotBeRecorded(t *testing.T) {
+	b := newBench(t, benchConfig{clock: &handClock{}})
+	b.events.failOn(audit.Finished)
+	b.wait(b.submit(execution.Request{Code: "1"}))
+	b.engine.Close()
+}
+
 func TestARequestThatCannotBeRecordedIsNotTaken(t *testing.T) {
 	b := newBench(t, benchConfig{})
 	b.events.failOn(audit.Requested)
-	if _, err := b.engine.Submit(t.Context(), execution.Request{Principal: execution.Local, Code: "1", Language: execution.Python}); err == nil {
-		t.Fatal("it was taken")
+	_, err := b.engine.Submit(t.Context(), execution.Request{Principal: execution.Local, Code: "1", Language: execution.Python})
+	var rejected *execution.RejectedError
+	if !errors.As(err, &rejected) || rejected.Code != execution.CodeUnavailable || !strings.Contains(rejected.Message, "no paper is left") {
+		t.Fatalf("%v", err)
 	}
 	b.engine.Close() // must not wait for the request that was not taken
 }
@@ -316,8 +339,8 @@ func TestCloseInterruptsWhatRuns(t *testing.T) {
 	b.until(id, func(r execution.Result) bool { return r.Stdout != "" })
 	b.engine.Close()
 	r, err := b.engine.Wait(t.Context(), execution.Local, id, 0)
-	if err != nil || r.Status != execution.StatusCancelled && r.Status != execution.StatusInterrupted {
-		t.Fatalf("%+v, %v", r, err)
+	if err != nil || r.Status != execution.StatusInterrupted || !strings.Contains(r.Stderr, "server was stopped") {
+		t.Fatalf("nobody has cancelled it: %+v, %v", r, err)
 	}
 	_, err = b.engine.Submit(t.Context(), execution.Request{Principal: execution.Local, Code: "1", Language: execution.Python})
 	var rejected *execution.RejectedError

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -66,7 +67,11 @@ func (op *operation) killed(c sandbox.Cause) (verdict, bool) {
 	case sandbox.CauseCancelled:
 		return verdict{execution.StatusCancelled, execution.CodeCancelled, "Execution was cancelled."}, true
 	case sandbox.CauseShutdown:
-		return verdict{execution.StatusInterrupted, execution.CodeInterrupted, "The sandbox ended before the program did."}, true
+		reason := "The sandbox ended before the program did."
+		if context.Cause(op.ctx) == errShutdown { //nolint:errorlint // as in givenUp
+			reason = "The server was stopped before the program ended."
+		}
+		return verdict{execution.StatusInterrupted, execution.CodeInterrupted, reason}, true
 	case sandbox.CauseProtocol:
 		return verdict{execution.StatusError, "PROTOCOL", "The program wrote to the sandbox's own channel and was ended."}, true
 	case sandbox.CauseUnsealed, sandbox.CauseAbandoned:
@@ -125,12 +130,16 @@ func (op *operation) doesNotParse(ex *bridge.Exception) execution.Result {
 
 // cancelled is the answer when the operation was given up before it ran.
 func (op *operation) cancelled(cause error) execution.Result {
-	c := sandbox.CauseCancelled
-	if cause == errShutdown { //nolint:errorlint // the cause is compared, not unwrapped: only Close sets it
-		c = sandbox.CauseShutdown
-	}
-	v, _ := op.killed(c)
+	v, _ := op.killed(givenUp(cause))
 	return end(op.base(v.status), v, -1)
+}
+
+// givenUp is why a sandbox is ended whose operation's context ended with this cause.
+func givenUp(cause error) sandbox.Cause {
+	if cause == errShutdown { //nolint:errorlint // the cause is compared, not unwrapped: only Close sets it
+		return sandbox.CauseShutdown
+	}
+	return sandbox.CauseCancelled
 }
 
 // interrupted is the answer when the warm process behind the sandbox ended, and the
@@ -152,7 +161,7 @@ func (op *operation) failed() execution.Result {
 
 // unrecorded is the answer when the end could not be recorded.
 func unrecorded(op *operation) *execution.Result {
-	v := verdict{execution.StatusInternalError, execution.CodeInternal, "How this ended could not be recorded, so it is not told."}
+	v := verdict{execution.StatusInternalError, execution.CodeInternal, "How this ended could not be recorded yet, so it is not told. It will be once it can be: ask with get_operation."}
 	r := end(op.base(v.status), v, -1)
 	return &r
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
 	"github.com/gearbox-mcp/gearbox/internal/audit"
@@ -64,12 +66,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		e.tellOfPrograms(op, err)
 		return op.refused(err)
 	}
-	if op.seat == nil {
-		if err := e.unread(op); err != nil {
-			return execution.Result{}, err
-		}
-	}
-	if err := e.arm(op, op.seat.child); err != nil {
+	if err := e.prepare(op); err != nil {
 		return execution.Result{}, err
 	}
 	if err := e.start(op, permit); err != nil {
@@ -132,6 +129,29 @@ func (e *Engine) environment(op *operation) map[string]string {
 	return env
 }
 
+// prepare sees to a child that is armed. One that ends with its fork server before is
+// replaced: what was decided is about the source, which the next one is given unread, and
+// the permit is not used yet.
+func (e *Engine) prepare(op *operation) error {
+	for attempt := 1; ; attempt++ {
+		err := e.armed(op)
+		if err == nil || attempt == attempts || !errors.Is(err, sandbox.ErrSourceDead) {
+			return err
+		}
+		e.leave(op.seat, 0)
+		op.seat = nil
+	}
+}
+
+func (e *Engine) armed(op *operation) error {
+	if op.seat == nil {
+		if err := e.unread(op); err != nil {
+			return err
+		}
+	}
+	return e.arm(op, op.seat.child)
+}
+
 // arm brings the run's limits and files into the child. Bash is a program that forks;
 // which others it may start is decided by which are there.
 func (e *Engine) arm(op *operation, child sandbox.Child) error {
@@ -140,10 +160,32 @@ func (e *Engine) arm(op *operation, child sandbox.Child) error {
 		Limits: op.limits, Environment: e.environment(op), Files: op.request.Files,
 		NoFork: python && !op.gear.Forks(), NoExec: python && op.gear.Programs() == nil,
 	})
+	if gone(err) {
+		_, why := e.end(op, child) // and the pool knows it too, before another one is asked for
+		err = errors.Join(err, why)
+	}
 	if err != nil {
 		return fmt.Errorf("arm the sandbox: %w", err)
 	}
 	return nil
+}
+
+// gone reports whether the child has ended. As long as no program runs it hangs up by
+// ending alone.
+func gone(err error) bool {
+	for _, sign := range []error{sandbox.ErrSourceDead, sandbox.ErrChildGone, io.EOF, os.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// end waits for a child that has ended, or is about to: why, its end tells.
+func (e *Engine) end(op *operation, child sandbox.Child) (sandbox.Ended, error) {
+	stop := e.c.Clock.AfterFunc(analysisLimit, func() { child.Kill(sandbox.CauseTimeout) })
+	defer stop()
+	return child.Wait(context.WithoutCancel(op.ctx))
 }
 
 // start uses the permit up and records that user code is about to run.

@@ -91,6 +91,12 @@ func (s *service) overHTTP() *overHTTP {
 
 // ServeHTTP implements [http.Handler].
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if name := r.Header.Get(callHeader); name != "" && r.Method == http.MethodDelete {
+		if !s.named.giveUp(name) {
+			http.Error(w, "there is no such call", http.StatusNotFound)
+		}
+		return
+	}
 	stateless := r.Header.Get(versionHeader) >= sessionless
 	if listens(r, stateless) {
 		ctx, stop := s.services.listening(r.Context())
@@ -99,6 +105,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case stateless:
+		r, done := s.named.begin(r)
+		defer done()
 		s.over.stateless.ServeHTTP(w, r)
 	case r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && s.open() >= maxSessions:
 		w.Header().Set("Retry-After", "60")

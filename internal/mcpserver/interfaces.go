@@ -63,3 +63,18 @@ type Package struct {
 	Version     string   `json:"version"`
 	ImportNames []string `json:"import_names"`
 }
+
+// Observer is told what came of calls. It is safe for concurrent use.
+type Observer interface {
+	// ToolCall is told of each call that was answered.
+	ToolCall(tool string, isError bool, took time.Duration)
+	// Rejected is told of each call that was turned away before there was an operation.
+	Rejected(context.Context, execution.Principal, *execution.RejectedError)
+}
+
+// unobserved is nobody.
+type unobserved struct{}
+
+func (unobserved) ToolCall(string, bool, time.Duration) {}
+
+func (unobserved) Rejected(context.Context, execution.Principal, *execution.RejectedError) {}

@@ -27,6 +27,16 @@ type Config struct {
 	Languages []execution.Language
 	// Compat names the profiles whose tools are added, see [Profiles].
 	Compat []string
+	// Extension adds what is not Gearbox's own; nil for nothing.
+	Extension Extension
+	// Observer is told what came of calls; nil for nobody.
+	Observer Observer
+}
+
+// Extension adds to what each caller is offered: what a conformance suite looks for.
+type Extension interface {
+	Options(*mcp.ServerOptions)
+	Register(*mcp.Server)
 }
 
 // Server answers MCP clients. It is safe for concurrent use and serves any
@@ -38,6 +48,8 @@ type Server struct {
 	version     string
 	languages   []execution.Language
 	profiles    []func(*service) tool
+	extension   Extension
+	observer    Observer
 	local       *service // whom Serve answers
 	services    services // whom HTTPHandler answers
 }
@@ -50,7 +62,10 @@ func New(c Config) (*Server, error) {
 	if c.Engine == nil || c.Environment == nil || c.Logger == nil {
 		return nil, errors.New("mcpserver: engine, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages}
+	s := &Server{engine: c.Engine, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
+	if s.observer == nil {
+		s.observer = unobserved{}
+	}
 	if len(s.languages) == 0 {
 		s.languages = []execution.Language{execution.Python}
 	}

@@ -22,6 +22,7 @@ type service struct {
 	caller execution.Caller
 	mcp    *mcp.Server
 	over   *overHTTP
+	named  namedCalls
 	left   leaving
 }
 
@@ -32,16 +33,18 @@ func (s *Server) serviceFor(c execution.Caller) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	sv.mcp = mcp.NewServer(
-		&mcp.Implementation{Name: "gearbox", Title: "Gearbox", Version: s.version},
-		&mcp.ServerOptions{
-			Instructions: instructions,
-			Logger:       slog.New(warningsOnly{s.log.Handler()}),
-			// Both lists never change while the server lives. Logging is
-			// deprecated, and some hosts hid every tool of a server that
-			// advertised completions (anthropics/claude-code#21626).
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
-		})
+	options := &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       slog.New(warningsOnly{s.log.Handler()}),
+		// Both lists never change while the server lives. Logging is
+		// deprecated, and some hosts hid every tool of a server that
+		// advertised completions (anthropics/claude-code#21626).
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+	}
+	if s.extension != nil {
+		s.extension.Options(options)
+	}
+	sv.mcp = mcp.NewServer(&mcp.Implementation{Name: "gearbox", Title: "Gearbox", Version: s.version}, options)
 	order := make(map[string]int, len(tools))
 	for i, t := range tools {
 		order[t.definition.Name] = i
@@ -49,6 +52,9 @@ func (s *Server) serviceFor(c execution.Caller) (*service, error) {
 	}
 	sv.mcp.AddReceivingMiddleware(inOrder(order))
 	sv.addResources()
+	if s.extension != nil {
+		s.extension.Register(sv.mcp)
+	}
 	return sv, nil
 }
 
@@ -117,6 +123,7 @@ func (s *service) logCall(ctx context.Context, name string, res *mcp.CallToolRes
 		attrs = append(attrs, slog.String("operation_id", string(r.OperationID)), slog.String("status", string(r.Status)))
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "tool call", attrs...)
+	s.observer.ToolCall(name, res.IsError, took)
 }
 
 func (s *service) logFailure(ctx context.Context, id execution.ID, err error) {
@@ -132,9 +139,17 @@ func inOrder(order map[string]int) mcp.Middleware {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
-				slices.SortFunc(list.Tools, func(a, b *mcp.Tool) int { return order[a.Name] - order[b.Name] })
+				slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return place(order, a) - place(order, b) })
 			}
 			return res, err
 		}
 	}
+}
+
+// place is where a tool stands in a list: those of an extension behind all others.
+func place(order map[string]int, t *mcp.Tool) int {
+	if i, ok := order[t.Name]; ok {
+		return i
+	}
+	return len(order)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -26,25 +27,28 @@ type Pool struct {
 
 	// mu guards what follows, and every stock, source and child. Nothing slow is done
 	// under it; it is given back by unlock. It is never held while the turns' is taken.
-	mu      sync.Mutex
-	stocks  map[sandbox.Template]*stock
-	sources map[*source]struct{} // the open ones
-	closed  bool
-	live    int // children out, or being made for a caller
-	parked  int
-	doomed  []*child // to be killed after unlock
-	calm    calm
-	company company
-	ticks   func() bool // stops the next look at idle sources; nil when none is due
-	memory  memory
-	kinds   map[Kind]*counts
+	mu     sync.Mutex
+	stocks map[sandbox.Template]*stock
+	// replaced are interpreters for which others stand in.
+	replaced map[execution.Digest]execution.Digest
+	sources  map[*source]struct{} // the open ones
+	closed   bool
+	live     int // children out, or being made for a caller
+	parked   int
+	doomed   []*child // to be killed after unlock
+	calm     calm
+	company  company
+	ticks    func() bool // stops the next look at idle sources; nil when none is due
+	memory   memory
+	kinds    map[Kind]*counts
 }
 
 // New makes a pool over a backend. Close ends it.
 func New(b sandbox.Backend, c Config) *Pool {
 	p := &Pool{
 		backend: b, c: c.filled(),
-		stocks: map[sandbox.Template]*stock{}, sources: map[*source]struct{}{}, kinds: map[Kind]*counts{},
+		stocks: map[sandbox.Template]*stock{}, replaced: map[execution.Digest]execution.Digest{},
+		sources: map[*source]struct{}{}, kinds: map[Kind]*counts{},
 	}
 	p.patient = context.Background()
 	p.ctx, p.stop = context.WithCancel(p.patient)
@@ -68,8 +72,31 @@ func (p *Pool) unlock() {
 // The error is ctx's, wraps [ErrClosed] or [sandbox.ErrSourceDead], or is the
 // backend's own.
 func (p *Pool) Child(ctx context.Context, t sandbox.Template, who execution.Principal) (sandbox.Child, func(), error) {
-	asked := p.c.Clock.Now()
-	now := asked
+	return p.child(ctx, t, who, 0)
+}
+
+// Late is a pool for one caller who has waited already, as for [Pool.Level]. Its methods
+// may be called concurrently.
+type Late struct {
+	pool   *Pool
+	waited atomic.Int64 // nanoseconds that are not told yet
+}
+
+// After is the pool for a caller who has waited for so long.
+func (p *Pool) After(waited time.Duration) *Late {
+	l := &Late{pool: p}
+	l.waited.Store(int64(waited))
+	return l
+}
+
+// Child is [Pool.Child]. The wait for the first one is counted with the one before.
+func (l *Late) Child(ctx context.Context, t sandbox.Template, who execution.Principal) (sandbox.Child, func(), error) {
+	return l.pool.child(ctx, t, who, time.Duration(l.waited.Swap(0)))
+}
+
+func (p *Pool) child(ctx context.Context, t sandbox.Template, who execution.Principal, waited time.Duration) (sandbox.Child, func(), error) {
+	now := p.c.Clock.Now()
+	asked := now.Add(-waited)
 	turn, err := p.c.Turns.take(ctx, p.ctx.Done(), who)
 	if err != nil {
 		return nil, nil, err
@@ -118,7 +145,7 @@ func (p *Pool) checkout(ctx context.Context, t sandbox.Template, o order) (*chil
 	now := p.c.Clock.Now()
 	p.mu.Lock()
 	defer p.unlock()
-	s.pins--
+	p.unpin(s)
 	if err != nil {
 		p.live--
 		s.live--
@@ -234,7 +261,7 @@ func (p *Pool) Level(ctx context.Context, t sandbox.Template) (execution.Level, 
 	err := p.opened(ctx, s)
 	p.mu.Lock()
 	defer p.unlock()
-	s.pins--
+	defer p.unpin(s)
 	switch {
 	case err != nil:
 		return "", err

@@ -215,12 +215,20 @@ func TestACallerWhoLeavesDoesNotStopTheOpening(t *testing.T) {
 	})
 }
 
-func TestTemplatesThatNobodyWillAskForAreGivenUp(t *testing.T) {
+// of is a template of an interpreter.
+func of(interpreter execution.Digest) sandbox.Template {
+	t := template("one")
+	t.Interpreter = interpreter
+	return t
+}
+
+func TestWhatIsKeptOfAnInterpreterThatWasReplacedIsLetGo(t *testing.T) {
 	in(t, pool.Config{}, func(f *fixture) {
-		out := f.take(one, execution.Local)
-		f.take(two, execution.Local).end()
+		old, by := execution.DigestOf([]byte("old")), execution.DigestOf([]byte("new"))
+		out := f.take(of(old), execution.Local)
+		f.take(of(by), execution.Local).end()
 		f.pass(time.Minute)
-		f.GiveUp(func(t sandbox.Template) bool { return t == one })
+		f.Replace(old, by)
 		f.pass(time.Second)
 		if got := f.Stats(); len(got.Templates) != 1 || got.Sources != 2 {
 			f.Errorf("with a child at work: %+v", got)
@@ -228,6 +236,53 @@ func TestTemplatesThatNobodyWillAskForAreGivenUp(t *testing.T) {
 		out.end()
 		f.pass(time.Second)
 		if got := f.Stats(); got.Sources != 1 || got.Parked != got.Templates[0].Parked {
+			f.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestWhoeverStillNamesAnInterpreterThatWasReplacedIsServedByTheOther(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		old, by := execution.DigestOf([]byte("old")), execution.DigestOf([]byte("new"))
+		f.take(of(old), execution.Local).end()
+		f.Replace(old, by)
+		if _, err := f.Level(f.Context(), of(old)); err != nil {
+			f.Error(err)
+		}
+		if got := f.take(of(old), execution.Local); got.source.template != of(by) {
+			f.Errorf("a child of %v", got.source.template)
+		} else {
+			got.end()
+		}
+		f.pass(time.Second)
+		if got := f.Stats(); len(got.Templates) != 1 || got.Templates[0].Interpreter != by.String() || got.Sources != 1 {
+			f.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestASourceThatIsOpenedWhileItsInterpreterIsReplacedServesThoseWhoWaitAlone: they are
+// answered from it, and nothing of it is kept.
+func TestASourceThatIsOpenedWhileItsInterpreterIsReplacedServesThoseWhoWaitAlone(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		old, by := execution.DigestOf([]byte("old")), execution.DigestOf([]byte("new"))
+		slow := make(chan struct{})
+		f.b.set(func(b *backend) { b.slow = slow })
+		asked := make(chan run, 1)
+		go func() { asked <- f.take(of(old), execution.Local) }()
+		left, leave := context.WithCancel(f.Context())
+		leave()
+		other := of(old)
+		other.Shape.Programs = "two"
+		if _, err := f.Level(left, other); !errors.Is(err, context.Canceled) {
+			f.Error(err)
+		}
+		synctest.Wait()
+		f.Replace(old, by)
+		close(slow)
+		(<-asked).end()
+		f.pass(time.Second)
+		if got := f.Stats(); len(got.Templates) != 0 || got.Sources != 0 || got.Parked != 0 {
 			f.Errorf("%+v", got)
 		}
 	})

@@ -86,6 +86,7 @@ func (p *Pool) install(s *stock, opened sandbox.Source, first sandbox.Child, err
 	p.mu.Lock()
 	defer p.unlock()
 	s.opening = nil
+	defer p.outmoded(s)
 	switch {
 	case p.closed:
 		return fmt.Errorf("open a source: %w", ErrClosed)

@@ -36,7 +36,7 @@ type Counts struct {
 	FromParked uint64 `json:"from_parked"`
 	OnDemand   uint64 `json:"on_demand"`
 	// Wait is how long callers waited for their child: for a turn, for a source and
-	// for the making.
+	// for the making. What they had waited before is in it, see [Pool.After].
 	Wait Durations `json:"wait"`
 
 	// Refills are the children made to be parked; Warmed are those of them that were

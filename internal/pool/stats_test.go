@@ -114,3 +114,22 @@ func TestStatsAreReadBackAsTheyWereWritten(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatACallerHadWaitedBeforeCountsOnce(t *testing.T) {
+	in(t, pool.Config{}, func(f *fixture) {
+		f.full(one)
+		before := f.Stats().Wait
+		late := f.After(3 * time.Second)
+		for range 2 {
+			c, release, err := late.Child(f.Context(), one, execution.Local)
+			if err != nil {
+				f.Fatal(err)
+			}
+			c.Kill(sandbox.CauseFinished)
+			release()
+		}
+		if got := f.Stats().Wait; got.Count != before.Count+2 || got.Sum != before.Sum+3 || got.Max != 3 {
+			f.Errorf("%+v, before %+v", got, before)
+		}
+	})
+}

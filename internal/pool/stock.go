@@ -55,6 +55,9 @@ const (
 
 // stock finds or makes what is had of a template. The mutex is held.
 func (p *Pool) stock(t sandbox.Template, now time.Time) *stock {
+	if by, old := p.replaced[t.Interpreter]; old {
+		t.Interpreter = by
+	}
 	s := p.stocks[t]
 	if s == nil {
 		p.makeRoom()
@@ -91,6 +94,12 @@ func (p *Pool) makeRoom() {
 	}
 }
 
+// unpin ends the wait of a caller. The mutex is held.
+func (p *Pool) unpin(s *stock) {
+	s.pins--
+	p.outmoded(s)
+}
+
 // unused reports whether nobody has or awaits anything of s.
 func (s *stock) unused() bool { return s.live == 0 && s.pins == 0 && s.opening == nil }
 
@@ -99,16 +108,24 @@ func (p *Pool) byUse() []*stock {
 	return slices.SortedFunc(maps.Values(p.stocks), func(a, b *stock) int { return a.used.Compare(b.used) })
 }
 
-// GiveUp lets go of what is kept for templates that nobody will ask for again: parked
-// children at once, a source when its last child is dead. What is in use stays until it
-// has not been used for a while.
-func (p *Pool) GiveUp(gone func(sandbox.Template) bool) {
+// Replace has an interpreter stand in for another one from now on, whichever a caller still
+// names: one may have looked it up a moment ago. What is kept of the old one is let go:
+// parked children at once, a source when its last child is dead.
+func (p *Pool) Replace(old, by execution.Digest) {
 	p.mu.Lock()
 	defer p.unlock()
-	for t, s := range p.stocks {
-		if gone(t) && s.pins == 0 && s.opening == nil {
-			p.giveUp(s)
-		}
+	p.replaced[old] = by
+	for _, s := range p.stocks {
+		p.outmoded(s)
+	}
+}
+
+// outmoded gives a stock up whose interpreter was replaced, unless somebody waits for what
+// it has. The mutex is held.
+func (p *Pool) outmoded(s *stock) {
+	_, old := p.replaced[s.template.Interpreter]
+	if old && p.stocks[s.template] == s && s.pins == 0 && s.opening == nil {
+		p.giveUp(s)
 	}
 }
 

@@ -76,6 +76,9 @@ type Child interface {
 // ErrSourceDead is wrapped by errors of a source that has ended.
 var ErrSourceDead = errors.New("sandbox: source has ended")
 
+// ErrChildGone is wrapped by errors of a child that ended meanwhile: why, its Wait tells.
+var ErrChildGone = errors.New("child has ended")
+
 // ErrNoShell is wrapped by the error of opening a template for bash on a host that
 // has none.
 var ErrNoShell = errors.New("sandbox: this host has no bash")

@@ -55,6 +55,9 @@ type Options struct {
 	Pool PoolOptions
 	// Web is how requests come in over HTTP; the zero value for not at all.
 	Web WebOptions
+	// ConformanceFixtures adds what the official conformance suite of the protocol
+	// expects of a server under test.
+	ConformanceFixtures bool
 	// Transport tells in the status how requests come in.
 	Transport Transport
 	// DataDir is where everything is kept; empty means GEARBOX_DATA_DIR, then

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis/shell"
 	"github.com/gearbox-mcp/gearbox/internal/cpython"
@@ -23,7 +24,8 @@ import (
 
 // places knows where runs take place: the interpreter, the backend for sandboxed
 // gears and the one for gears without isolation. They are prepared beside the
-// start; whoever needs one waits for it.
+// start; whoever needs one waits for it. Only an interpreter that the operator names is
+// looked at before.
 type places struct {
 	options Options
 	dataDir string
@@ -43,7 +45,7 @@ type places struct {
 	analyser string // names the guest that reports the facts
 	shell    bool   // this machine has a bash
 
-	found  chan struct{} // closed once python and pyErr are set
+	found  chan struct{} // closed once python and pyErr are set; then mu guards them until pyErr is nil
 	python cpython.Installation
 	pyErr  error
 
@@ -79,6 +81,11 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base func() gear.
 	if p.backend, bare = backends(p.interpreter, l); o.missing() != "" {
 		p.backend, p.absent = nil, o.missing()
 	}
+	if o.Python != "" {
+		if p.python, err = p.named(ctx); err != nil {
+			return nil, err
+		}
+	}
 	p.turns = pool.NewTurns(or(o.Pool.Concurrency), 0)
 	shared := o.Pool.config(p.turns, l)
 	if bare != nil {
@@ -97,18 +104,18 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base func() gear.
 	return p, nil
 }
 
-// prepare finds the interpreter, opens the source that the first call will need,
+// prepare makes the embedded interpreter ready if it is the one, opens the source that the first call will need,
 // and then makes the interpreter faster.
 func (p *places) prepare(ctx context.Context) {
-	p.python, p.pyErr = p.ensure(ctx)
-	if p.pyErr == nil && p.walls() {
+	if p.options.Python == "" {
+		p.python, p.pyErr = cpython.Ensure(ctx, p.config())
+	}
+	failed := p.pyErr
+	if failed == nil && p.walls() {
 		p.code, _ = cpython.LoadByteCode(p.dataDir, p.python, guest.Files)
 	}
 	close(p.found)
-	if p.pyErr != nil {
-		if ctx.Err() == nil {
-			p.log.Error("no interpreter", "error", p.pyErr)
-		}
+	if failed != nil && !p.ensureAgain(ctx, failed) {
 		return
 	}
 	p.makeReady(ctx)
@@ -118,6 +125,34 @@ func (p *places) prepare(ctx context.Context) {
 	if p.python.Embedded && !p.python.Compiled {
 		p.compile(ctx)
 	}
+}
+
+// ensureEvery is how long a disk without room for the interpreter is left alone.
+const ensureEvery = 5 * time.Second
+
+// ensureAgain makes the interpreter ready once the disk, which was too full for it, has
+// room, and reports whether it is ready. Until then calls are refused for that reason.
+func (p *places) ensureAgain(ctx context.Context, failed error) bool {
+	if ctx.Err() == nil {
+		p.log.Error("no interpreter", "error", failed)
+	}
+	for failed != nil {
+		if _, full := errors.AsType[*cpython.SpaceError](failed); !full {
+			return false
+		}
+		select {
+		case <-time.After(ensureEvery):
+		case <-ctx.Done():
+			return false
+		}
+		var python cpython.Installation
+		python, failed = cpython.Ensure(ctx, p.config())
+		p.mu.Lock()
+		p.python, p.pyErr = python, failed
+		p.mu.Unlock()
+	}
+	p.log.Info("there is an interpreter now")
+	return true
 }
 
 // makeReady opens the source that the first call under the server's own gear will need.
@@ -149,15 +184,17 @@ func (p *places) makeGuestCode(ctx context.Context) {
 	p.code = code
 }
 
-func (p *places) ensure(ctx context.Context) (cpython.Installation, error) {
-	if p.options.Python != "" {
-		python, err := cpython.FromPath(ctx, p.options.Python)
-		if err == nil && p.walls() {
-			err = showable(python, ownPlaces())
-		}
-		return python, err
+// named is the operator's own interpreter. Whether it can be used is known after it has
+// told of itself, and is worth the moment: a client would not show what is only logged.
+func (p *places) named(ctx context.Context) (cpython.Installation, error) {
+	python, err := cpython.FromPath(ctx, p.options.Python)
+	if err == nil && p.walls() {
+		err = showable(python, ownPlaces())
 	}
-	return cpython.Ensure(ctx, p.config())
+	if err != nil {
+		return cpython.Installation{}, fmt.Errorf("--python: %w", err)
+	}
+	return python, nil
 }
 
 func (p *places) config() cpython.Config {
@@ -188,7 +225,7 @@ func (p *places) compile(ctx context.Context) {
 	p.moved = true
 	p.mu.Unlock()
 	if p.boxed != nil {
-		p.boxed.GiveUp(func(t sandbox.Template) bool { return t.Interpreter == p.python.Digest })
+		p.boxed.Replace(p.python.Digest, compiled.Digest)
 	}
 }
 
@@ -197,7 +234,7 @@ func (p *places) isolates() bool { return p.walls() && p.base().Enabled() }
 
 // walls reports whether it would if it ran anything. That stays, while a change of the
 // configuration may turn execution on.
-func (p *places) walls() bool { return p.boxed != nil && p.base().Isolation() != gear.None }
+func (p *places) walls() bool { return p.backend != nil && p.base().Isolation() != gear.None }
 
 // languages are those of a gear that this machine can run.
 func (p *places) languages(g gear.Frozen) []execution.Language {
@@ -291,7 +328,9 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 	if place.Template.Language == execution.Python {
 		place.Template.Preload = p.preload
 	}
+	asked := time.Now()
 	level, err := p.boxed.Level(ctx, place.Template)
+	waited := time.Since(asked)
 	var preload *sandbox.PreloadError
 	switch {
 	case ctx.Err() != nil:
@@ -305,7 +344,7 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 		return engine.Place{}, unavailable(fmt.Sprintf("this machine isolates at level %s, below the minimum of %s: %s. Change that, or start with --minimum-isolation %s",
 			level, p.least, p.failure(nil), level), "")
 	}
-	place.Children, place.Backend, place.Isolation = p.boxed, p.backend.Name(), level
+	place.Children, place.Backend, place.Isolation = p.boxed.After(waited), p.backend.Name(), level
 	if w := levelWarning(level); w != "" {
 		place.Warnings = []string{w}
 	}

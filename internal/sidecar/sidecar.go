@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
@@ -20,6 +21,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver/fixtures"
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
@@ -38,6 +40,7 @@ type Sidecar struct {
 	environment *environment
 	instance    *instance.Instance
 	self        Status // the parts that stay the same
+	addresses   atomic.Pointer[[]string]
 	redactor    *logging.Redactor
 	changes     ChangeLog
 	reloading   sync.Mutex // guards what follows
@@ -51,7 +54,9 @@ type Sidecar struct {
 
 // Open checks the options and starts preparing the interpreter and the sandbox
 // beside the caller. It returns at once, so that a client is answered whatever
-// is still being prepared; a run waits for what it needs.
+// is still being prepared; a run waits for what it needs. Only an interpreter that the
+// options name has to start once, some ten milliseconds: one that cannot be used is an
+// error.
 //
 // progress is told what takes long; nil for silence.
 func Open(ctx context.Context, o Options, version string, l *slog.Logger, progress func(string)) (*Sidecar, error) {
@@ -112,7 +117,12 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	s.environment = &environment{places: s.places, gears: s.gears}
 	s.limiter, s.logins = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), logins{journal, s.metrics}
+	var extension mcpserver.Extension
+	if o.ConformanceFixtures {
+		extension = fixtures.New()
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
+		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
 		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
@@ -122,7 +132,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 // Serve answers one MCP client over the transport until it goes away or ctx ends.
 // When ctx ends everything that runs is ended with it, so that no call is waited for.
 func (s *Sidecar) Serve(ctx context.Context, t mcpserver.Transport) error {
-	defer context.AfterFunc(ctx, s.engine.Close)()
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })() // whoever closes it next is told of errors
 	return s.server.Serve(ctx, t)
 }
 
@@ -133,21 +143,25 @@ func (s *Sidecar) Engine() *engine.Engine { return s.engine }
 func (s *Sidecar) Environment() mcpserver.Environment { return s.environment }
 
 // Close ends every run and every process that was started, and lets go of the
-// data directory. It may be repeated.
+// data directory. It may be repeated. The fork servers are ended before the runs are
+// waited for: one that hangs would not tell of their ends.
 func (s *Sidecar) Close() error {
 	s.closeOnce.Do(func() {
 		s.reloading.Lock()
 		s.closed = true
 		s.reloading.Unlock()
+		var errs []error
+		if s.engine != nil {
+			s.engine.Shut()
+		}
+		if s.places != nil {
+			errs = append(errs, s.places.close())
+		}
 		if s.engine != nil {
 			s.engine.Close()
 		}
 		if s.limiter != nil {
 			s.limiter.Close()
-		}
-		var errs []error
-		if s.places != nil {
-			errs = append(errs, s.places.close())
 		}
 		s.stopChores()
 		s.chores.Wait()

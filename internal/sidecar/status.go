@@ -27,7 +27,9 @@ type Status struct {
 	Uptime float64 `json:"uptime_seconds"`
 	// Transport is how requests come in.
 	Transport Transport `json:"transport"`
-	Gear      string    `json:"gear"`
+	// Addresses are where clients reach it over HTTP: URLs, and paths of sockets.
+	Addresses []string `json:"addresses,omitempty"`
+	Gear      string   `json:"gear"`
 	// Isolation is the level of the fork server used last, empty while none is open.
 	Isolation execution.Level `json:"isolation"`
 	Load      engine.Load     `json:"load"`
@@ -77,6 +79,9 @@ func self(o Options, version string) Status {
 func (s *Sidecar) status() Status {
 	st := s.self
 	st.Gear = s.gears.base().Name()
+	if a := s.addresses.Load(); a != nil {
+		st.Addresses = *a
+	}
 	st.Uptime, st.Load, st.Pools = time.Since(st.Started).Seconds(), s.engine.Load(), s.places.pools()
 	for _, p := range st.Pools {
 		for _, t := range p.Templates {

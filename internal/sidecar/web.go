@@ -79,6 +79,8 @@ func (s *Sidecar) ListenWeb(ctx context.Context, o WebOptions, l *slog.Logger) (
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
+	addresses := server.Addresses()
+	s.addresses.Store(&addresses)
 	return server, nil
 }
 

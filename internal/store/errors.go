@@ -44,6 +44,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v (%v)", e.Path, e.Kind, e.Err)
 }
 
+// Reason is what callers may be told: what is wrong, not where. Empty for what they
+// cannot do anything with.
+func (e *Error) Reason() string {
+	switch e.Kind {
+	case ErrFull, ErrReadOnly, ErrBusy: //nolint:errorlint // Kind is one of them itself
+		return e.Kind.Error()
+	}
+	return ""
+}
+
 // Unwrap gives both errors.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 

@@ -76,7 +76,7 @@ func TestAFullDiskRefusesLosesNothingAndIsLeftBehindWithoutARestart(t *testing.T
 		acknowledged = append(acknowledged, r)
 	}
 	var explained *store.Error
-	if !errors.Is(err, store.ErrFull) || !errors.As(err, &explained) || explained.Path != filepath.Join(dir, store.File) || explained.Hint() == "" {
+	if !errors.Is(err, store.ErrFull) || !errors.As(err, &explained) || explained.Path != filepath.Join(dir, store.File) || explained.Hint() == "" || explained.Reason() != "the disk is full" {
 		t.Fatalf("after %d runs: %v", len(acknowledged), err)
 	}
 	if err := create(s, storetest.Small("local", strings.Repeat("y", 100_000))); !errors.Is(err, store.ErrFull) {

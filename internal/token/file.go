@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,10 @@ const (
 	formatVersion = 1
 	// maxFile bounds what is read, in bytes: some ten thousand tokens.
 	maxFile = 8 << 20
+	// lockTime is how long a change waits for another process to make its own, which
+	// takes milliseconds, and lockRetry how often it looks.
+	lockTime  = 10 * time.Second
+	lockRetry = 5 * time.Millisecond
 )
 
 // document is the content of the file.
@@ -148,8 +153,10 @@ func check(tokens []Token) error {
 // Update implements [Store].
 func (f *File) Update(change func([]Token) ([]Token, error)) (err error) {
 	lock := flock.New(f.path+".lock", flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil {
-		return fmt.Errorf("lock the tokens: %w", err)
+	ctx, stop := context.WithTimeout(context.Background(), lockTime)
+	defer stop()
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return fmt.Errorf("lock the tokens; a process that is stopped may hold %s: %w", lock.Path(), err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	f.mu.Lock()

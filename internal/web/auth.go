@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,9 @@ type bearer struct {
 	tokens Tokens
 	logins *logins
 	log    *slog.Logger
+	now    func() time.Time
+	noting atomic.Bool    // the use of a token is being noted
+	noted  sync.WaitGroup // of all that were
 	// recheck is how long the stream of a token that is no longer valid may go on.
 	recheck time.Duration
 	// always says that only the holders of tokens come in over TCP.
@@ -78,10 +82,22 @@ func (b *bearer) identify(r *http.Request, secret string, sent bool) (execution.
 	if err != nil {
 		return execution.Caller{}, err
 	}
-	if err := b.tokens.Used(t); err != nil { // it is not for this that somebody stays out
-		b.log.LogAttrs(r.Context(), slog.LevelWarn, "the use of a token could not be noted", slog.String("token", t.Name), slog.String("error", err.Error()))
-	}
+	b.note(t)
 	return t.Caller(), nil
+}
+
+// note notes the use of a token beside the answer, one at a time: nobody waits for a
+// disk because of this, and nobody stays out.
+func (b *bearer) note(t token.Token) {
+	if b.now().Sub(t.LastUsed) < token.Coarse || !b.noting.CompareAndSwap(false, true) {
+		return
+	}
+	b.noted.Go(func() {
+		defer b.noting.Store(false)
+		if err := b.tokens.Used(t); err != nil {
+			b.log.Warn("the use of a token could not be noted", "token", t.Name, "error", err)
+		}
+	})
 }
 
 // needed reports whether a token is. Once there was one there is no way back, whatever

@@ -222,3 +222,15 @@ func TestAnAgentsClientIsToldInItsOwnProtocolWhyItIsTurnedAway(t *testing.T) {
 		t.Errorf("elsewhere: %s", got.body)
 	}
 }
+
+func TestTheUseOfATokenIsNotedBesideTheAnswer(t *testing.T) {
+	s := start(t, Config{}, nil)
+	secret := s.create("a", token.Rights{})
+	if got := s.ask(http.MethodPost, "/mcp", "", "Authorization", "Bearer "+secret); got.status != http.StatusOK {
+		t.Fatal(got.status)
+	}
+	s.bearer.noted.Wait()
+	if got, err := s.tokens.Of("token:a"); err != nil || got.LastUsed.IsZero() {
+		t.Errorf("%+v %v", got, err)
+	}
+}

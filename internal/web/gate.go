@@ -116,6 +116,9 @@ func sameOrigin(r *http.Request, origin string) bool {
 // those.
 func checkQuery(r *http.Request) error {
 	query := r.URL.RawQuery
+	if query == "" {
+		return nil
+	}
 	if unescaped, err := url.QueryUnescape(query); err == nil {
 		query += "&" + unescaped
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -97,11 +98,23 @@ type health struct {
 	Status string `json:"status"`
 }
 
-// ServeHTTP answers whether the server is ready. The reason why it is not is in the
-// log: everybody may ask here.
+// reasoned is an error that says in a few words, for everybody, what is wrong. Empty
+// means that it does not.
+type reasoned interface {
+	error
+	Reason() string
+}
+
+// ServeHTTP answers whether the server is ready. Everybody may ask here: of the reason
+// why it is not they are told only what the error has for everybody, and the log has it
+// all.
 func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := p.answer(r.Context()); err != nil {
-		fail(w, http.StatusServiceUnavailable, execution.CodeUnavailable, "no program can be run just now; the log of the server has the reason")
+		message := "no program can be run just now"
+		if known, ok := errors.AsType[reasoned](err); ok && known.Reason() != "" {
+			message += ": " + known.Reason()
+		}
+		fail(w, http.StatusServiceUnavailable, execution.CodeUnavailable, message+"; the log of the server says more")
 		return
 	}
 	reply(w, http.StatusOK, health{"ready"})

@@ -114,7 +114,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{c: c, gate: g, pace: defaultPace(), probe: newProbe(c.Ready, c.Logger, c.Now)}
-	s.bearer = &bearer{tokens: c.Tokens, logins: newLogins(c.Logins, c.Logger, c.Now), log: c.Logger, recheck: recheck}
+	s.bearer = &bearer{tokens: c.Tokens, logins: newLogins(c.Logins, c.Logger, c.Now), log: c.Logger, now: c.Now, recheck: recheck}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{
@@ -285,9 +285,11 @@ func (s *Server) shutDown() {
 func (s *Server) Close() error {
 	errs := []error{s.http.Close()}
 	for _, l := range s.listeners {
+		_ = l.Close() // closed already where it was served
 		errs = append(errs, l.remove())
 	}
 	s.listeners = nil
 	s.probe.close()
+	s.bearer.noted.Wait()
 	return errors.Join(errs...)
 }

@@ -204,9 +204,22 @@ func TestReadinessIsAskedOnceForAllAndCountsForAWhile(t *testing.T) {
 	if got := s.ask(http.MethodGet, "/healthz", ""); got.status != http.StatusOK {
 		t.Errorf("%d: it lives all the same", got.status)
 	}
+	set(func() {
+		now, broken = now.Add(notReadyFor), fmt.Errorf("write /home/operator/records: %w", fullError{})
+	})
+	again(http.StatusServiceUnavailable)
+	if got := s.ask(http.MethodGet, "/readyz", ""); !strings.Contains(got.body, "the shelf is full") || strings.Contains(got.body, "operator") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
 	set(func() { now, broken = now.Add(notReadyFor), nil })
 	again(http.StatusOK)
 }
+
+// fullError has something to say to everybody.
+type fullError struct{}
+
+func (fullError) Error() string  { return "no room" }
+func (fullError) Reason() string { return "the shelf is full" }
 
 func TestStoppingLetsCallsEndAndTakesNoNewOnes(t *testing.T) {
 	s := start(t, Config{}, nil)

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,12 +38,16 @@ type noopOutput struct {
 
 // serveNoop answers over standard input and output.
 func serveNoop(ctx context.Context) error {
+	return noopServer().Run(ctx, &mcp.StdioTransport{})
+}
+
+func noopServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "noop", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "execute", Description: "does nothing"},
 		func(context.Context, *mcp.CallToolRequest, noopInput) (*mcp.CallToolResult, noopOutput, error) {
 			return nil, noopOutput{}, nil
 		})
-	return s.Run(ctx, &mcp.StdioTransport{})
+	return s
 }
 
 // connect starts a server and opens a session of the era with it.
@@ -97,8 +100,12 @@ func executes(open func(context.Context) (*mcp.ClientSession, int, error), code,
 		if err != nil {
 			return nil, nil, err
 		}
-		return func(ctx context.Context) (time.Duration, error) { return execute(ctx, s, code, want) }, func() { _ = s.Close() }, nil
+		return executeLap(s, code, want), func() { _ = s.Close() }, nil
 	}
+}
+
+func executeLap(s *mcp.ClientSession, code, want string) lap {
+	return func(ctx context.Context) (time.Duration, error) { return execute(ctx, s, code, want) }
 }
 
 func (b *bench) noop(era string) func(context.Context) (*mcp.ClientSession, int, error) {
@@ -115,14 +122,6 @@ func (b *bench) ours(era string) func(context.Context) (*mcp.ClientSession, int,
 	return func(ctx context.Context) (*mcp.ClientSession, int, error) { return b.gearboxSession(ctx, era) }
 }
 
-// overHTTP is not measured yet.
-func (b *bench) overHTTP(ctx context.Context) (lap, func(), error) {
-	if err := b.hasFlags(ctx, []string{"--http"}); err != nil {
-		return nil, nil, err
-	}
-	return nil, nil, errors.New("not measured yet: this gearbox has --http")
-}
-
 // overMCP compares calls of the real server with those of one that does nothing.
 func overMCP(ctx context.Context, b *bench) error {
 	script, err := b.program("script.py")
@@ -131,7 +130,7 @@ func overMCP(ctx context.Context, b *bench) error {
 	}
 	paced := race{
 		title: "Over MCP, stdio",
-		about: "`gearbox serve` with the default gear as a client has it: full isolation, the door, the record. Client and server are separate processes on the same cores; " +
+		about: "`gearbox serve` over stdio, and over HTTP on loopback, with the default gear as a client has it: full isolation, the door, the record. Client and server are separate processes on the same cores; " +
 			"the tool that does nothing is served by the same SDK. A rest of 25 ms before each call.",
 		turns: b.n, pace: pace,
 	}
@@ -147,13 +146,15 @@ func overMCP(ctx context.Context, b *bench) error {
 		)
 	}
 	paced.entrants = append(paced.entrants,
-		entrant{key: "http.print", name: "over HTTP", open: b.overHTTP},
+		entrant{key: "http.noop", name: "over stateless HTTP, a tool that does nothing", open: executesHTTP(b.noopOverHTTP, printCode, "")},
+		entrant{key: "http.print", name: "over stateless HTTP, `execute` of `print(1)`", open: executesHTTP(b.oursOverHTTP, printCode, printAnswer)},
 		entrant{key: "mcp.bare", name: "bare interpreter, `-c 'print(1)'`", open: b.command(printAnswer, b.python.Executable, "-c", printCode)},
 		entrant{key: "mcp.bare-IS", name: "bare interpreter, `-I -S -c pass`", open: b.command("", b.python.Executable, "-I", "-S", "-c", "pass")},
 	)
 	if err := b.run(ctx, paced); err != nil {
 		return err
 	}
+	b.report.compare("http.print", "http.noop")
 	for _, era := range eras {
 		b.report.compare("mcp.print."+era, "mcp.noop."+era)
 		b.report.compare("mcp.bare", "mcp.print."+era)

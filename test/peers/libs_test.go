@@ -41,9 +41,9 @@ func TestLibrariesOfAVirtualEnvironmentNeverFail(t *testing.T) {
 		}
 		runs = n
 	}
-	for name, preload := range map[string]string{"imported by the program": "", "preloaded": "numpy,pandas,PIL.Image,sklearn.linear_model"} {
+	for name, preload := range map[string][]string{"imported by the program": nil, "preloaded": {"--preload", "numpy,pandas,PIL.Image,sklearn.linear_model"}} {
 		t.Run(name, func(t *testing.T) {
-			c := connect(t, "--data-dir", cpythontest.DataDir(t), "--python", cpythontest.Libraries(t), "--preload", preload)
+			c := connect(t, append([]string{"--data-dir", cpythontest.DataDir(t), "--python", cpythontest.Libraries(t)}, preload...)...)
 			sandboxed(t, c)
 			together((runs+1)/2, 4, func(i int) {
 				a := c.execute(t, call{Code: useLibraries, Timeout: 120})

@@ -70,11 +70,12 @@ func shells() map[string][]trial {
 			sh("coproc", "coproc sleep MARK; echo hi", hi), sh("process substitution", "exec 3> >(sleep MARK); echo hi", hi), pipe,
 		},
 		"12 FORKBOMB": {sh("the well-known one", ":(){ :|:& };:\necho started", want{stdout: "started\n", stderrHas: []string{}, truncated: map[string]int64{"stderr": 0}, perhaps: reached})},
-		"13 ZOMBIE":   {sh("1,000 orphans", "for i in $(seq 1000); do ( (exit 3) & ) ; done; echo done", want{stdout: "done\n"})},
-		"16 STDIN":    {given, sh("none", "read x; echo \"$? [$x]\"", want{stdout: "1 []\n"})},
-		"17 FD":       {sh("1 closed", "exec 1>&-; echo x; exit 0", want{stderrHas: []string{"write error"}}), sh("redirected and back", "exec 3>&1 1>log; echo kept; exec 1>&3; cat log", want{stdout: "kept\n"})},
-		"20 SCOPE":    {sh("functions, arrays, locals", "f() { local n=$1; [ $n -le 1 ] && echo 1 || echo $((n * $(f $((n - 1))))); }\na=(1 2 3); declare -A m=([k]=v)\necho $(f 5) ${#a[@]} ${m[k]} ${n-unset}", want{stdout: "120 3 v unset\n"})},
-		"22 TEXT":     {sh("CRLF", "echo a\r\nif true; then\r\n  echo b\r\nfi\r\n", want{stdout: "a\nb\n"}), sh("here-document", "cat <<'E'\n$x `y`\nE", want{stdout: "$x `y`\n"})},
-		"23 HOME":     {sh("surroundings", "cd; pwd; whoami; echo $HOME; f=$(mktemp) && echo ok > $f && cat $f", want{stdout: "/workspace\nsandbox\n/workspace\nok\n"})},
+		// At the limit of processes bash would say on its stderr that it tries again: it waits before.
+		"13 ZOMBIE": {sh("1,000 orphans", "for i in $(seq 1000); do ( (exit 3) & )\nwhile p=(/proc/[0-9]*); ((${#p[@]} > 40)); do :; done; done; echo done", want{stdout: "done\n", perhaps: reached})},
+		"16 STDIN":  {given, sh("none", "read x; echo \"$? [$x]\"", want{stdout: "1 []\n"})},
+		"17 FD":     {sh("1 closed", "exec 1>&-; echo x; exit 0", want{stderrHas: []string{"write error"}}), sh("redirected and back", "exec 3>&1 1>log; echo kept; exec 1>&3; cat log", want{stdout: "kept\n"})},
+		"20 SCOPE":  {sh("functions, arrays, locals", "f() { local n=$1; [ $n -le 1 ] && echo 1 || echo $((n * $(f $((n - 1))))); }\na=(1 2 3); declare -A m=([k]=v)\necho $(f 5) ${#a[@]} ${m[k]} ${n-unset}", want{stdout: "120 3 v unset\n"})},
+		"22 TEXT":   {sh("CRLF", "echo a\r\nif true; then\r\n  echo b\r\nfi\r\n", want{stdout: "a\nb\n"}), sh("here-document", "cat <<'E'\n$x `y`\nE", want{stdout: "$x `y`\n"})},
+		"23 HOME":   {sh("surroundings", "cd; pwd; whoami; echo $HOME; f=$(mktemp) && echo ok > $f && cat $f", want{stdout: "/workspace\nsandbox\n/workspace\nok\n"})},
 	}
 }

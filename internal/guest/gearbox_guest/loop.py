@@ -17,9 +17,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import analyser, bridge, cell, frames, hints, own, report, shell, values
+from . import analyser, bridge, cell, frames, hints, own, report, shell, silence, values
 
 __builtins__ = own.BUILTINS  # type: ignore[assignment]
+
+silence.keep()
 
 PROTOCOL = 1
 ANALYSIS_SECONDS = 0.25
@@ -210,7 +212,7 @@ class Guest:
         try:
             head = self._end_of(frame.head)
         except BaseException as exc:  # noqa: BLE001 - the program replaced what the guest itself needs
-            head = _broken(exc)
+            head = _raised_late(exc, self._workspace) or _broken(exc)
         if _getpid() != self._pid:
             # A copy that the program forked and that fell off its end: it exits as any process would.
             _exit(head["exit_code"])
@@ -332,6 +334,24 @@ def _describe_bare(exc: Exception) -> dict[str, Any]:
     bare = exc.with_traceback(None)
     bare.__context__ = None
     return report.tell(bare)[0]
+
+
+def _raised_late(exc: BaseException, workspace: str) -> dict[str, Any] | None:
+    """Answer for a program whose signal handler raised between its last line and its exit handlers, as if it had been in that line."""
+    last = exc.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or last.tb_frame.f_code.co_filename != report.FILENAME or isinstance(exc, SystemExit):
+        return None
+    try:
+        report.cut(exc)
+        described, text = report.tell(exc, workspace)
+        sys.stderr.write(text)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:  # noqa: BLE001 - the interpreter is broken as well
+        return None
+    return {"outcome": "exception", "exit_code": 1, "exception": described}
 
 
 def _broken(exc: BaseException) -> dict[str, Any]:

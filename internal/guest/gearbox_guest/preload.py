@@ -14,14 +14,18 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gearbox_guest import kernel, seal
 
 # The end of an error says what is wrong, and some libraries put a page of advice before it.
 _REASON = 1500
-# How long a thread that was joined may take to be gone, in seconds.
+# How long a thread that was joined, or a process that is about to end, may take to be gone, in seconds.
 _LINGER = 1.0
+# States of a process that runs no more.
+_ENDED = ("Z", "X")
+# More than any file of /proc that is read here has.
+_TEXT = 1 << 16
 # The part of the memory limit that stays with a child.
 _CHILDS_PART = 8
 # What modules find empty and may write to while they are imported.
@@ -38,17 +42,23 @@ class PreloadError(Exception):
 def load(modules: list[str], site_path: list[str], level: str) -> None:
     """Import modules, which are looked for in site_path after the standard library. sys.path stays as it was.
 
-    A module that cannot be imported raises PreloadError, and so does one that leaves a thread: a fork copies only the
-    thread that forks, with every lock that another one holds.
+    A module that cannot be imported raises PreloadError, and so does one that leaves a thread or a process: a fork
+    copies only the thread that forks, with every lock that another one holds, and a process would go on unsealed beside
+    all programs.
     """
     if not modules:
         return
+    if level == seal.NO_USERNS:
+        kernel.adopt_orphans()  # elsewhere process 1 does: also what detached itself is a child then
     before = list(sys.path)
     sys.path += [p for p in site_path if p not in before]
     try:
         with _undisturbed(), _scratch(level):
             for name in modules:
                 _load(name, level)
+    except PreloadError:
+        _end_children(level)
+        raise
     finally:
         sys.path[:] = before
 
@@ -102,7 +112,7 @@ def limited(memory: int) -> Iterator[None]:
 
 
 def _load(name: str, level: str) -> None:
-    open_before = _descriptors()
+    open_before, children_before = _descriptors(), _children(level)
     try:
         importlib.import_module(name)
         # What it printed is nobody's output: children have a copy of what is not yet written.
@@ -111,10 +121,15 @@ def _load(name: str, level: str) -> None:
         # A module may raise anything, SystemExit too.
         traceback.print_exc()
         raise PreloadError(f"{name}: {_reason(error)}") from error
-    threads = _threads(level)
+    threads = _lasting(lambda: _other_tasks(level))
     if threads:
         raise PreloadError(
             f"{name}: its import leaves threads running ({', '.join(threads)}), and a process with threads cannot be forked safely"
+        )
+    processes = _lasting(lambda: _running(_children(level) - children_before, level))
+    if processes:
+        raise PreloadError(
+            f"{name}: its import leaves processes running ({', '.join(processes)}), and nothing may go on beside the fork server"
         )
     for number in sorted(_descriptors() - open_before):
         sys.stderr.write(
@@ -141,34 +156,76 @@ def _descriptors() -> set[int]:
     return found
 
 
-def _threads(level: str) -> list[str]:
-    """Name the other threads of this process, with those of libraries that Python knows nothing of."""
+def _lasting(look: Callable[[], list[str]]) -> list[str]:
+    """Look until nothing is there any more, or it is not about to end."""
     give_up = time.monotonic() + _LINGER
-    while (names := _other_tasks(level)) and time.monotonic() < give_up:
+    while (names := look()) and time.monotonic() < give_up:
         time.sleep(0.005)
     return names
 
 
-def _other_tasks(level: str) -> list[str]:
+@contextlib.contextmanager
+def _own_directory(level: str) -> Iterator[tuple[int, int]]:
+    """Open /proc, and this process in it."""
     # Where the fork server has no /proc of its own it holds the host's.
     proc = os.dup(seal.HOST_PROC) if level == seal.NO_PROC else os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        tasks = os.open("self/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=proc)
+        own = os.open("self", os.O_RDONLY | os.O_DIRECTORY, dir_fd=proc)
         try:
-            others = set(os.listdir(tasks)) - {os.readlink("self", dir_fd=proc)}
-            return sorted(filter(None, (_name(task, tasks) for task in others)))
+            yield proc, own
         finally:
-            os.close(tasks)
+            os.close(own)
     finally:
         os.close(proc)
 
 
-def _name(task: str, tasks: int) -> str:
-    """The name of a thread, empty if it has ended meanwhile."""
-    with contextlib.suppress(OSError):
-        comm = os.open(f"{task}/comm", os.O_RDONLY, dir_fd=tasks)
+def _other_tasks(level: str) -> list[str]:
+    """Name the other threads of this process, with those of libraries that Python knows nothing of."""
+    with _own_directory(level) as (proc, own):
+        others = set(_listed("task", own)) - {os.readlink("self", dir_fd=proc)}
+        return sorted(filter(None, (_read(f"task/{task}/comm", own) for task in others)))
+
+
+def _children(level: str) -> set[str]:
+    """List the children of this process by their numbers in the /proc that it looks at."""
+    with _own_directory(level) as (_, own):
+        return {pid for task in _listed("task", own) for pid in _read(f"task/{task}/children", own).split()}
+
+
+def _running(pids: set[str], level: str) -> list[str]:
+    """Name those that have not ended. A child that nobody has waited for does nothing any more."""
+    with _own_directory(level) as (proc, _):
+        texts = [_read(f"{pid}/stat", proc) for pid in pids]
+    found = []
+    for text in filter(None, texts):
+        name, _, rest = text.partition("(")[2].rpartition(")")
+        if rest.split()[0] not in _ENDED:
+            found.append(name)
+    return sorted(found)
+
+
+def _end_children(level: str) -> None:
+    """End what would outlive this process. Where that is process 1, the kernel does."""
+    while level == seal.NO_USERNS and (left := _children(level)):
+        for pid in map(int, left):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _listed(path: str, directory: int) -> list[str]:
+    opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=directory)
+    try:
+        return os.listdir(opened)
+    finally:
+        os.close(opened)
+
+
+def _read(path: str, directory: int) -> str:
+    """Read a short file of /proc. It is empty of a thread or process that has ended meanwhile."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        file = os.open(path, os.O_RDONLY, dir_fd=directory)
         try:
-            return os.read(comm, 64).decode(errors="replace").strip()
+            return os.read(file, _TEXT).decode(errors="replace").strip()
         finally:
-            os.close(comm)
+            os.close(file)
     return ""

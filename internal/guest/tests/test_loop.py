@@ -205,6 +205,85 @@ x = 1
         self.assertEqual(finish(source)[1:], ("1\n0\n", ""))
 
 
+class TestSignalsAtTheEnd(unittest.TestCase):
+    HANDLED = """
+import atexit, signal, threading
+class Late(Exception): pass
+def late(*_): raise Late('too late')
+signal.signal(signal.SIGALRM, late)
+"""
+
+    def test_a_handler_that_raises_after_the_exit_handlers_does_no_harm(self) -> None:
+        # The timer is set when the object goes, and fires in code of the guest.
+        for due in ("2e-5", "3e-5", "4e-5", "6e-5", "1e-4", "2e-5, 2e-5"):
+            source = f"""
+class A:
+    def __del__(self, begin=signal.setitimer, which=signal.ITIMER_REAL): begin(which, {due})
+a = A()
+a.me = a
+del a
+print('done')
+"""
+            with self.subTest(due):
+                result, stdout, stderr = finish(self.HANDLED + source)
+                self.assertEqual((result["outcome"], stdout, stderr), ("ok", "done\n", ""))
+
+    def test_an_interrupt_after_the_exit_handlers_does_no_harm(self) -> None:
+        # Another process sends it, when the object goes and while the guest makes the result.
+        source = """
+import os, signal
+r, w = os.pipe()
+parent = os.getpid()
+if os.fork() == 0:
+    for fd in range(3): os.close(fd)
+    os.read(r, 1)
+    for _ in range(100): os.kill(parent, signal.SIGINT)
+    os._exit(0)
+class A:
+    def __del__(self, write=os.write): write(w, b'.')
+a = A()
+a.me = a
+del a
+print('done')
+"""
+        for _ in range(10):
+            result, stdout, stderr = finish(source)
+            self.assertEqual((result["outcome"], stdout, stderr), ("ok", "done\n", ""))
+
+    def test_a_handler_that_raises_at_the_very_end_is_the_programs(self) -> None:
+        for _ in range(20):
+            result, stdout, _ = finish(
+                self.HANDLED + "print('done')\nsignal.setitimer(signal.ITIMER_REAL, 1e-6)"
+            )
+            self.assertEqual(stdout, "done\n")
+            if result["outcome"] != "ok":
+                self.assertEqual(result["exception"]["class"], "Late")
+
+    def test_exit_handlers_may_be_interrupted(self) -> None:
+        source = """
+def bye():
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    try: threading.Event().wait()
+    except Late: print('in time')
+atexit.register(bye)
+"""
+        result, stdout, _ = finish(self.HANDLED + source)
+        self.assertEqual((result["outcome"], stdout), ("ok", "in time\n"))
+
+    def test_a_thread_may_wait_for_a_signal_after_the_last_line(self) -> None:
+        source = """
+rung = threading.Event()
+signal.signal(signal.SIGALRM, lambda *_: rung.set())
+def wait():
+    rung.wait()
+    print('rung')
+threading.Thread(target=wait).start()
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+"""
+        result, stdout, _ = finish(self.HANDLED + source)
+        self.assertEqual((result["outcome"], stdout), ("ok", "rung\n"))
+
+
 class TestWarm(unittest.TestCase):
     def test_warming_leaves_no_trace(self) -> None:
         script = """

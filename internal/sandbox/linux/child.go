@@ -5,7 +5,6 @@ package linux
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,7 +37,7 @@ const (
 )
 
 // errGone says that a child ended while the host looked at it.
-var errGone = errors.New("child has ended")
+var errGone = sandbox.ErrChildGone
 
 // child is one reaper with one cell. At level no-userns the reaper is a keeper, which
 // kills the tree in place of the kernel.

@@ -72,7 +72,12 @@ func (c *child) ranOut() bool {
 // tighten sets the limits of the run. One that the run leaves open stays as it was, and
 // those of the shape are in force already: a limit on memory that is written again costs
 // the kernel a round over all processors.
+//
+// A child whose fork server has ended is about to follow it: no program begins in one.
 func (c *child) tighten(l execution.Limits) error {
+	if c.source.server.isStopped() {
+		return sandbox.ErrSourceDead
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	limits := cgroup.Limits{Memory: l.Memory, Processes: l.Processes}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -302,5 +303,20 @@ except OSError as error:
 		if out.Stdout != "out\nUnsupportedOperation\n" || out.Stderr != "err\n" {
 			t.Errorf("%s: stdout %q, stderr %q", name, out.Stdout, out.Stderr)
 		}
+	}
+}
+
+// TestNoProgramBeginsInAChildWhoseForkServerHasEnded: it lives for a moment longer.
+func TestNoProgramBeginsInAChildWhoseForkServerHasEnded(t *testing.T) {
+	s := open(t, sandbox.Shape{})
+	c := start(t, s)
+	if err := s.server.process.Signal(unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for !s.server.isStopped() {
+		runtime.Gosched()
+	}
+	if err := c.Arm(bounded(t), sandbox.Arm{}); !errors.Is(err, sandbox.ErrSourceDead) {
+		t.Errorf("armed: %v", err)
 	}
 }

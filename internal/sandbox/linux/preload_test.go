@@ -6,8 +6,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,13 +30,16 @@ import (
 var preloads = map[string]string{
 	"place": "import os, sys\npid, world, times = os.getpid(), os.readlink('/proc/self/ns/user'), globals().get('times', 0) + 1\n" +
 		"path = list(sys.path)\nsys.path.append('/left-behind')\n",
-	"prints":  "import sys\nsys.stdout.write('printed while imported, without an end of line')\n",
-	"hostile": "from gearbox_guest import kernel\nkernel.install_filter = kernel.drop_capabilities = lambda *_: None\n",
-	"raises":  "raise ValueError('no model here')\n",
-	"leaves":  "raise SystemExit(3)\n",
-	"dies":    "import os\nos._exit(3)\n",
-	"thread":  "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
-	"joined":  "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
+	"prints":   "import sys\nsys.stdout.write('printed while imported, without an end of line')\n",
+	"hostile":  "from gearbox_guest import kernel\nkernel.install_filter = kernel.drop_capabilities = lambda *_: None\n",
+	"raises":   "raise ValueError('no model here')\n",
+	"leaves":   "raise SystemExit(3)\n",
+	"dies":     "import os\nos._exit(3)\n",
+	"thread":   "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+	"process":  "import os\nif os.fork() == 0:\n" + sleeps,
+	"detached": "import os\npid = os.fork()\nif pid == 0:\n  if os.fork() == 0:\n" + sleeps + "  os._exit(0)\nos.waitpid(pid, 0)\n",
+	"ended":    "import os\nif os.fork() == 0: os._exit(0)\n",
+	"joined":   "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
 	"writes": "import os, pathlib, tempfile\nhome = pathlib.Path(os.environ['HOME'], '.cache', 'it')\nhome.mkdir(parents=True)\n" +
 		"(home / 'kept').write_text('x')\nother = tempfile.mkdtemp()\n",
 	"greedy": "import mmap\ntry: kept = mmap.mmap(-1, 1 << 30)\nexcept OSError: kept = None\n",
@@ -41,6 +47,27 @@ var preloads = map[string]string{
 	"signals": "import signal\nfor s in (signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM): signal.signal(s, signal.SIG_IGN)\n" +
 		"signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n",
 	"descriptor": "import os\nnumber = os.open('/dev/null', os.O_RDONLY)\nos.set_inheritable(number, True)\n",
+}
+
+// sleeps is what a process does that a module leaves. It is found by its name.
+var (
+	sleeper = fmt.Sprintf("left-%d", os.Getpid())
+	sleeps  = "    import _thread, time\n    _thread.set_name('" + sleeper + "')\n    time.sleep(600)\n"
+)
+
+// sleepers are the processes of this machine that a module has left.
+func sleepers(t *testing.T) (found []string) {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths {
+		if text, err := os.ReadFile(p); err == nil && strings.TrimSpace(string(text)) == sleeper {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 const preloadPrefix = guest.Package + ".preloaded_"
@@ -120,12 +147,14 @@ func TestProgramsFindTheSamePathWithAndWithoutPreloading(t *testing.T) {
 func TestModulesThatCannotBePreloadedAreNamed(t *testing.T) {
 	b := backend(t, guestWithPreloads(t))
 	for name, want := range map[string]string{
-		"absent": "ModuleNotFoundError: No module named",
-		"raises": "ValueError: no model here",
-		"leaves": "SystemExit: 3",
-		"dies":   "the fork server ended",
-		"thread": "leaves threads running (",
-		"large":  "memory limit of the gear",
+		"absent":   "ModuleNotFoundError: No module named",
+		"raises":   "ValueError: no model here",
+		"leaves":   "SystemExit: 3",
+		"dies":     "the fork server ended",
+		"thread":   "leaves threads running (",
+		"process":  "leaves processes running (" + sleeper,
+		"detached": "leaves processes running (" + sleeper,
+		"large":    "memory limit of the gear",
 	} {
 		_, err := b.Open(t.Context(), preloading("joined", name))
 		var failed *sandbox.PreloadError
@@ -135,8 +164,8 @@ func TestModulesThatCannotBePreloadedAreNamed(t *testing.T) {
 	}
 }
 
-func TestThreadsThatEndedDoNotKeepAModuleFromBeingPreloaded(t *testing.T) {
-	s := openTemplate(t, backend(t, guestWithPreloads(t)), preloading("joined"))
+func TestThreadsAndProcessesThatEndedDoNotKeepAModuleFromBeingPreloaded(t *testing.T) {
+	s := openTemplate(t, backend(t, guestWithPreloads(t)), preloading("joined", "ended"))
 	if out := run(t, s, "print(1)"); out.Stdout != "1\n" {
 		t.Errorf("%+v", out)
 	}
@@ -232,20 +261,24 @@ func TestAPreloadedModuleThatPatchesTheSealingIsCaughtFromOutside(t *testing.T) 
 	<-s.Done()
 }
 
-// TestForcedLevelPreloads: where threads are counted, and as whom modules are imported,
+// TestForcedLevelPreloads: where threads and processes are found, and as whom modules are imported,
 // depends on the level.
 func TestForcedLevelPreloads(t *testing.T) {
 	_, b := forced(t)
 	b.config.Guest = guestWithPreloads(t)
-	s := openTemplate(t, b, preloading("joined", "prints"))
+	s := openTemplate(t, b, preloading("joined", "ended", "prints"))
 	if out := run(t, s, "import sys\nprint('gearbox_guest.preloaded_joined' in sys.modules)"); out.Stdout != "True\n" {
 		t.Errorf("%+v", out)
 	}
-	for name, want := range map[string]string{"raises": "ValueError", "thread": "leaves threads running ("} {
+	running := "leaves processes running (" + sleeper
+	for name, want := range map[string]string{"raises": "ValueError", "thread": "leaves threads running (", "process": running, "detached": running} {
 		_, err := b.Open(t.Context(), preloading(name))
 		var failed *sandbox.PreloadError
 		if !errors.As(err, &failed) || !strings.Contains(failed.Reason, want) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if left := sleepers(t); len(left) > 0 {
+			t.Errorf("%s: %v outlived the fork server", name, left)
 		}
 	}
 }

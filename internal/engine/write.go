@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// recordAgain is how long the end of an operation that could not be recorded waits for
+// the next attempt.
+const recordAgain = time.Second
+
+// reasoned is an error of a journal that can say in a few words, for callers, what keeps
+// it from writing, such as that the disk is full. Empty means that it cannot.
+type reasoned interface {
+	error
+	Reason() string
+}
+
+func (e *Engine) begin(ctx context.Context, op *operation) error {
+	now := e.c.Clock.Now()
+	rec := execution.Record{ID: op.id, Request: op.request, Instance: e.c.Instance, Gear: op.gear.Name(), Created: now}
+	ev := op.event(now, audit.Requested)
+	err := e.c.Journal.Commit(ctx, op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
+	if err != nil {
+		return e.unrecordable(err)
+	}
+	return nil
+}
+
+// unrecordable is the answer while nothing can be recorded: nothing runs either. It wraps
+// the journal's error behind a *[execution.RejectedError].
+func (e *Engine) unrecordable(err error) error {
+	e.c.Logger.Error("a request could not be recorded and was not taken", "error", err)
+	why := "the log of the server has the reason"
+	if r, ok := errors.AsType[reasoned](err); ok && r.Reason() != "" {
+		why = r.Reason() + ", and the log of the server says where"
+	}
+	return fmt.Errorf("%w (%w)", &execution.RejectedError{
+		Code: execution.CodeUnavailable, RetryAfter: retryAfter,
+		Message: "the request could not be recorded, and nothing is run unrecorded: " + why,
+	}, err)
+}
+
+// finish records how the operation ended, before anyone is told. When that fails the
+// answer is that it could not be: nothing unrecorded is reported. What is still to be
+// written then is returned, and is nil otherwise.
+func (e *Engine) finish(op *operation, res execution.Result) (owed func() error) {
+	now := e.c.Clock.Now()
+	out, errOut := op.output()
+	ev := op.event(now, audit.Finished)
+	ev.Status, ev.ExitCode, ev.Usage = res.Status, res.ExitCode, op.usage
+	if res.Error != nil {
+		ev.Reason = res.Error.Code
+	}
+	write := func() error {
+		change := execution.Change{Finished: now, Result: &res, Stdout: &out, Stderr: &errOut}
+		return e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StateFinished, change, ev)
+	}
+	if err := write(); err != nil {
+		e.c.Logger.Error("the end of an execution could not be recorded, which is tried again", "operation_id", op.id, "error", err)
+		op.lost, owed = unrecorded(op), write
+	}
+	op.cancel(nil)
+	close(op.done)
+	if owed == nil {
+		e.forget(op)
+	}
+	return owed
+}
+
+// insist writes what could not be written, when it can be again: a full disk costs time
+// and no operation. Until then it counts as one that was taken on. When the engine
+// closes it is tried a last time, and then left to be found as interrupted.
+func (e *Engine) insist(op *operation, owed func() error) {
+	for owed != nil {
+		e.sleep(e.open, recordAgain)
+		err := owed()
+		switch {
+		case err == nil || errors.Is(err, ErrConflict): // it is written, if not by this attempt
+			e.c.Logger.Info("the end of an execution is recorded after all", "operation_id", op.id)
+			e.forget(op)
+			return
+		case e.open.Err() != nil:
+			e.c.Logger.Error("the end of an execution is lost", "operation_id", op.id, "error", err)
+			return
+		}
+	}
+}
