@@ -29,6 +29,7 @@ func TestRealClients(t *testing.T) {
 	t.Run("the Python SDK over HTTP", g.pythonOverHTTP)
 	t.Run("the inspector with a token over HTTP", g.inspectorOverHTTP)
 	t.Run("an agent of the OpenAI Agents SDK", g.agent)
+	t.Run("over HTTP", g.clientsOverHTTP)
 }
 
 // gearbox is the binary and its data directory.

@@ -40,23 +40,25 @@ javascript() {
   place "$new" "$at"
 }
 
-# A virtual environment knows its own path, so it is made in place.
+# python NAME MINOR installs NAME/requirements.txt with a Python of at least 3.MINOR. A
+# virtual environment knows its own path, so it is made in place.
 python() {
   local at candidate
-  at=$clients/python-$(key "$here/python/requirements.txt")
+  at=$clients/$1-$(key "$here/$1/requirements.txt")
   [ -e "$at/complete" ] && return
   for candidate in /usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
-    "$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
+    "$candidate" -c "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, $2))" 2>/dev/null || continue
     "$candidate" -m venv --clear "$at" &&
-      "$at/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/python/requirements.txt" >&2 &&
+      "$at/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/$1/requirements.txt" >&2 &&
       touch "$at/complete"
     return
   done
-  echo "clients: no Python of at least 3.10 with venv" >&2
+  echo "clients: no Python of at least 3.$2 with venv for $1" >&2
   return 1
 }
 
 status=0
 javascript || status=1
-python || status=1
+python python 11 || status=1
+python langchain 11 || status=1
 exit $status
