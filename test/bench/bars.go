@@ -26,6 +26,7 @@ func bars() []bar {
 			bar{name + "against a tool that does nothing", call + ":mcp.noop." + era, 2.5, false, "×"},
 			bar{name + "p50", call + ".p50", 2, false, " ms"},
 			bar{name + "p99", call + ".p99", 5, false, " ms"},
+			bar{name + "slower than the commit beside it (-beside: the one before durable records), by", "more." + era, 0.5, false, " ms"},
 		)
 	}
 	return append(all,

@@ -33,6 +33,7 @@ type options struct {
 	n       int
 	gearbox string
 	commit  string
+	beside  string
 	out     string
 	save    string
 }
@@ -80,6 +81,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&quick, "quick", false, "a look: 30 laps, no document")
 	fs.StringVar(&o.gearbox, "gearbox", "", "measure this `BINARY` over MCP instead of one built from the source")
 	fs.StringVar(&o.commit, "commit", "", "what the binary was built from, if it is another `COMMIT`")
+	fs.StringVar(&o.beside, "beside", "", "over MCP, let Gearbox as it was at `COMMIT` take turns with it")
 	fs.StringVar(&o.out, "o", "", "write the document to `FILE` (default docs/benchmarks.md, nothing with -only or -quick)")
 	fs.StringVar(&o.save, "save", "", "keep the figures in `FILE`, for the next document to stand beside")
 	if err := fs.Parse(args); err != nil {

@@ -145,6 +145,9 @@ func overMCP(ctx context.Context, b *bench) error {
 			entrant{key: "mcp.script." + era, name: era + ", `execute` of a script of 20 lines", open: executes(b.ours(era), script, scriptAnswer)},
 		)
 	}
+	if b.beside != "" {
+		paced.entrants = append(paced.entrants, b.earlier(ctx)...)
+	}
 	paced.entrants = append(paced.entrants,
 		entrant{key: "http.noop", name: "over stateless HTTP, a tool that does nothing", open: executesHTTP(b.noopOverHTTP, printCode, "")},
 		entrant{key: "http.print", name: "over stateless HTTP, `execute` of `print(1)`", open: executesHTTP(b.oursOverHTTP, printCode, printAnswer)},
@@ -156,6 +159,7 @@ func overMCP(ctx context.Context, b *bench) error {
 	}
 	b.report.compare("http.print", "http.noop")
 	for _, era := range eras {
+		b.report.differ("more."+era, "mcp.print."+era, "mcp.beside."+era)
 		b.report.compare("mcp.print."+era, "mcp.noop."+era)
 		b.report.compare("mcp.bare", "mcp.print."+era)
 		b.report.compare("mcp.bare-IS", "mcp.print."+era)

@@ -59,6 +59,9 @@ func (r *report) series(key string, s series) {
 // compare notes the median over the turns of a:b under that name.
 func (r *report) compare(a, b string) { r.set(a+":"+b, pairs(r.laps[a], r.laps[b], ratio)) }
 
+// differ notes the median over the turns of a less b under a name.
+func (r *report) differ(name, a, b string) { r.set(name, pairs(r.laps[a], r.laps[b], difference)) }
+
 func (s section) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", s.Title)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

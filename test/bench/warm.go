@@ -47,7 +47,7 @@ func warm(ctx context.Context, b *bench) error {
 		},
 	})
 	b.report.compare("pool", "echo")
-	b.report.set("isolation", pairs(b.report.laps["ondemand"], b.report.laps["forkonly"], difference))
+	b.report.differ("isolation", "ondemand", "forkonly")
 	return err
 }
 
