@@ -65,7 +65,7 @@ func TestTheOfficialSuitesPass(t *testing.T) {
 	for _, r := range runs() {
 		t.Run(r.String(), func(t *testing.T) {
 			done := r.on(t, dir, g.serve(t, r.plain == nil))
-			fmt.Fprintf(&figures, "%-62s %s\n", r, done.count())
+			fmt.Fprintf(&figures, "%-63s %s\n", r, done.count())
 			for _, complaint := range r.judge(done, expected) {
 				t.Error(complaint)
 			}
