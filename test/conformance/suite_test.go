@@ -96,15 +96,22 @@ func (r run) on(t *testing.T, dir, url string) outcome {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	results := t.TempDir()
-	args := append([]string{filepath.Join(dir, "node_modules", r.suite, "dist", "index.js"), "server", "--url", url, "--output-dir", results}, r.args...)
+	in := firstIn
+	if r.suite == second {
+		in = secondIn
+	}
+	args := append([]string{filepath.Join(dir, "node_modules", in, "dist", "index.js"), "server", "--url", url, "--output-dir", results}, r.arguments()...)
 	c := exec.CommandContext(ctx, filepath.Join(dir, "bin", "node"), args...)
 	var said bytes.Buffer
 	c.Stdout, c.Stderr, c.WaitDelay = &said, &said, time.Second
 	c.Env = []string{"HOME=" + results, "PATH=" + os.Getenv("PATH"), "NO_COLOR=1"}
 	err := c.Run()
-	// The suite ends with 1 for a failure that counts. With the fixtures there is none.
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (r.plain == nil || !ok || exit.ExitCode() != 1) {
+	switch exit, ok := errors.AsType[*exec.ExitError](err); {
+	case err == nil:
+	case !ok || exit.ExitCode() != 1:
 		t.Errorf("%s: %v\n%s", strings.Join(c.Args, " "), errors.Join(err, ctx.Err()), &said)
+	case r.plain == nil: // without fixtures it has to say so
+		t.Error("the suite says that the server does not conform to the protocol")
 	}
 	done := read(t, results)
 	for scenario := range done {
