@@ -1,6 +1,6 @@
 # Every target is one line and says in its comment what it is for.
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fuzz bench microbench full cross docs coverage escape crash soak clean
+.PHONY: help build run test race lint fuzz bench microbench full cross docs coverage escape crash soak conformance clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -34,5 +34,7 @@ crash: ## kill and stop servers and fill their disks: nothing may be lost (GEARB
 	go test -count=1 -v -timeout 60m -skip TestALongLoad ./test/crash
 soak: ## load a server and see that nothing grows (GEARBOX_TEST_LONG=1: 20 minutes)
 	go test -count=1 -v -timeout 60m -run TestALongLoad ./test/crash
+conformance: ## the official suites of the protocol on the real HTTP stack; installs them if need be
+	test/clients/setup.sh && go test -count=1 -v ./test/conformance
 clean: ## remove what was built, keep what was downloaded
 	rm -rf bin .cache/tools .cache/bin

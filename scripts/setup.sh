@@ -98,13 +98,13 @@ rule_checker() {
   fi
 }
 
-# The client SDKs belong to the tests that drive real clients.
+# The client SDKs belong to the tests that drive real clients; the conformance suites come with them.
 client_sdks() {
   [ -x test/clients/setup.sh ] || return 0
   if test/clients/setup.sh; then
-    found "client SDKs, as test/clients/setup.sh says"
+    found "client SDKs and conformance suites, as test/clients/setup.sh says"
   else
-    skipped "client SDKs: test/clients/setup.sh failed; tests with those clients are skipped"
+    skipped "client SDKs or conformance suites: test/clients/setup.sh failed; tests with what is missing are skipped"
   fi
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the client SDKs that the tests of this folder drive, at the versions
-# that the lock files name, in .cache/clients. Installs once for each content of
-# the lock files. Fails when something could not be had; what could be stays.
+# Installs the client SDKs that the tests of this folder drive and the conformance
+# suites of test/conformance, at the versions that the lock files name, in
+# .cache/clients. Installs once for each content of the lock files. Fails when
+# something could not be had; what could be stays.
 set -uo pipefail
 source "$(dirname "$0")/../../scripts/lib.sh"
 clients=$cache/clients
@@ -21,9 +22,10 @@ place() {
   mv "$1" "$2"
 }
 
+# javascript NAME FOLDER installs what the package.json and the lock of FOLDER name.
 javascript() {
   local at new
-  at=$clients/node-$(key "$here/node/package.json" "$here/node/package-lock.json")
+  at=$clients/$1-$(key "$2/package.json" "$2/package-lock.json")
   [ -e "$at/complete" ] && return
   if ! node -e 'process.exit(parseInt(process.versions.node) < 22 ? 1 : 0)' 2>/dev/null; then
     echo "clients: no Node 22 (scripts/setup.sh installs it)" >&2
@@ -32,7 +34,7 @@ javascript() {
   new=$at.new
   rm -rf "$new"
   mkdir -p "$new/bin"
-  cp "$here/node/package.json" "$here/node/package-lock.json" "$new"
+  cp "$2/package.json" "$2/package-lock.json" "$new"
   # Not npm ci: it refuses the lock for an optional package that only Windows has.
   npm install --prefix "$new" --no-save --no-audit --no-fund --loglevel=error >&2 || return 1
   # Whatever PATH holds later, the tests run the Node that was found now.
@@ -58,7 +60,8 @@ python() {
 }
 
 status=0
-javascript || status=1
+javascript node $here/node || status=1
+javascript conformance test/conformance/suites || status=1
 python python 11 || status=1
 python langchain 11 || status=1
 exit $status
