@@ -33,6 +33,7 @@ type frozen struct {
 	env       map[string]string
 	own       []string
 	programs  []string
+	grants    map[policy.Kind][]string // of the kinds that every run asks for
 	digest    execution.Digest
 }
 
@@ -78,6 +79,7 @@ func Freeze(server Gear, call, ceiling *Gear, o Overlays) (Frozen, error) {
 	f.own = slices.Sorted(maps.Keys(f.env))
 	f.own = append(sandboxEnv(), f.own...)
 	f.programs = f.grantedPrograms()
+	f.grants = map[policy.Kind][]string{policy.Read: f.granted(policy.Read), policy.Env: f.granted(policy.Env)}
 	f.digest = f.content()
 	return Frozen{f}, nil
 }

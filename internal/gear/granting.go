@@ -22,7 +22,7 @@ func (f Frozen) Granting(p policy.Permission) (rule string, then Frozen) {
 	}
 	more := *f.f
 	more.operator = f.f.operator.With(Overlays{Allow: []policy.Rule{r}})
-	more.digest = execution.Digest{}
+	more.digest, more.grants = execution.Digest{}, nil
 	if names, all, _ := r.Names(); p.Kind == policy.Run && all {
 		more.programs = []string{"*"}
 	} else if p.Kind == policy.Run && !slices.Equal(more.programs, []string{"*"}) {

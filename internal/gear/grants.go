@@ -20,6 +20,9 @@ func (f Frozen) Granted(k policy.Kind) []string {
 	if f.f == nil || f.f.isolation == None {
 		return nil
 	}
+	if known, ok := f.f.grants[k]; ok {
+		return slices.Clone(known)
+	}
 	return f.f.granted(k)
 }
 

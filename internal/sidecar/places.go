@@ -17,7 +17,6 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/guest"
-	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 )
@@ -42,6 +41,7 @@ type places struct {
 	turns   *pool.Turns     // of both
 	probe   func() sandbox.Report
 
+	shapes   shapes
 	analyser string // names the guest that reports the facts
 	shell    bool   // this machine has a bash
 
@@ -216,7 +216,7 @@ func (p *places) compile(ctx context.Context) {
 	p.mu.Unlock()
 	if p.isolates() {
 		base := p.base()
-		if _, err := p.boxed.Level(ctx, template(compiled, base, p.mainLanguage(base), execution.ClassLocal)); err != nil {
+		if _, err := p.boxed.Level(ctx, p.template(compiled, base, p.mainLanguage(base), execution.ClassLocal)); err != nil {
 			p.log.Warn("the compiled interpreter does not start; the plain one stays in use", "error", err)
 			return
 		}
@@ -298,7 +298,7 @@ func (p *places) Place(ctx context.Context, who execution.Principal, g gear.Froz
 	if err != nil {
 		return engine.Place{}, p.noPython(err)
 	}
-	place := engine.Place{Interpreter: python.Content, Analyser: p.analyser, Template: template(python, g, l, who.Class())}
+	place := engine.Place{Interpreter: python.Content, Analyser: p.analyser, Template: p.template(python, g, l, who.Class())}
 	if l == execution.Bash {
 		place.Analyser = shell.Version
 	}
@@ -384,26 +384,6 @@ func preloadHint(python string) string {
 
 func unavailable(message, field string) error {
 	return &execution.RejectedError{Code: execution.CodeUnavailable, Field: field, Message: message}
-}
-
-// template is what a child is prepared with; its shape is the ceiling of the
-// gear: what any run under it may need. Where the gear grants bash as a program too,
-// the children for Python hold all that a source in bash needs, and one fork server
-// serves both.
-func template(python cpython.Installation, g gear.Frozen, lang execution.Language, c execution.Class) sandbox.Template {
-	l, programs := g.Limits(), g.Programs()
-	alone := lang == execution.Python // bash is a program that forks
-	if slices.Contains(programs, string(execution.Bash)) || slices.Equal(programs, []string{"*"}) {
-		lang = execution.Python
-	}
-	return sandbox.Template{
-		Interpreter: python.Digest, Language: lang, Class: c,
-		Shape: sandbox.Shape{
-			Programs: strings.Join(programs, ","), Reads: strings.Join(g.Granted(policy.Read), "\n"),
-			NoFork: alone && !g.Forks(), NoExec: alone && programs == nil,
-			Timeout: l.MaxTimeout, Memory: l.Memory, Processes: l.Processes, OpenFiles: l.OpenFiles, Scratch: l.Scratch, ScratchFiles: l.ScratchFiles,
-		},
-	}
 }
 
 func (p *places) close() error {
