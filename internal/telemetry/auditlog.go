@@ -11,7 +11,8 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 )
 
-// Log writes a line for each event that a journal has kept.
+// Log writes a line for each event that a journal has kept, once the log is to tell all
+// of them.
 func Log(next Journal, l *slog.Logger) Journal { return logged{next, l} }
 
 type logged struct {
@@ -37,7 +38,19 @@ func (j logged) Record(ctx context.Context, events ...audit.Event) error {
 
 func (j logged) tell(ctx context.Context, events []audit.Event) {
 	for _, e := range events {
-		j.log.LogAttrs(ctx, slog.LevelInfo, string(e.Type), attributes(e)...)
+		if l := level(e.Type); j.log.Enabled(ctx, l) {
+			j.log.LogAttrs(ctx, l, string(e.Type), attributes(e)...)
+		}
+	}
+}
+
+// level: one line for each operation, when it is over. How it got there is in the record.
+func level(t audit.Type) slog.Level {
+	switch t {
+	case audit.Requested, audit.Decided, audit.Started:
+		return slog.LevelDebug
+	default:
+		return slog.LevelInfo
 	}
 }
 

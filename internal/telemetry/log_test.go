@@ -26,9 +26,24 @@ func redactor(t testing.TB) *logging.Redactor {
 	return r
 }
 
+func TestALogThatDoesNotTellAllHasOneLineForEachOperation(t *testing.T) {
+	var out bytes.Buffer
+	journal := telemetry.Log(nothing{}, slog.New(slog.NewJSONHandler(&out, nil)))
+	for _, kind := range audit.Types() {
+		if err := journal.Record(t.Context(), audit.Event{Type: kind, Operation: "op_1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, want := range map[audit.Type]int{audit.Requested: 0, audit.Decided: 0, audit.Started: 0, audit.Finished: 1, audit.Refused: 1, audit.Approval: 1, audit.Login: 1, audit.Config: 1} {
+		if got := strings.Count(out.String(), `"msg":"`+string(kind)+`"`); got != want {
+			t.Errorf("%d lines say %s", got, kind)
+		}
+	}
+}
+
 func TestEachEventIsOneLineWithItsIDsAndWithoutSecrets(t *testing.T) {
 	var out bytes.Buffer
-	journal := telemetry.Log(nothing{}, slog.New(redactor(t).Handler(slog.NewJSONHandler(&out, nil))))
+	journal := telemetry.Log(nothing{}, slog.New(redactor(t).Handler(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 	events := []audit.Event{
 		{Type: audit.Requested, Operation: "op_1", Principal: "local", Client: execution.Client{Name: "agent", Version: "ghp_a1B2c3D4e5F6g7H8i9J0"}, Gear: "restricted", Code: execution.DigestOf([]byte("x"))},
 		{Type: audit.Decided, Operation: "op_1", Principal: "local", Permission: "net(api.github.com:443)", Decision: "deny", Rule: "default", Reason: "password=hunter2"},
