@@ -1,7 +1,9 @@
 // Package authz is the only door. Whatever is about to happen (a run, later a
 // tool call, an installation, a connection) passes [Door.Authorize], which asks
-// the policy, has the decision recorded, and hands out a [Permit]. Nothing else
-// can make a Permit, and nothing runs without one.
+// the policy and hands out a [Permit] or has the refusal recorded. Nothing else
+// can make a Permit, and nothing runs without one. The decisions behind a Permit
+// are recorded by whoever uses it, in the commit that records the start: one
+// commit less, and still none of it is done unrecorded.
 //
 // The door fails closed: no gear, an unknown decision, a record that cannot be
 // written, all mean no.
@@ -11,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,11 +53,12 @@ type Action struct {
 type Permit struct{ grant *grant }
 
 type grant struct {
-	subject execution.Digest
-	expires time.Time
-	now     func() time.Time
-	asks    map[string]bool
-	used    atomic.Bool
+	subject   execution.Digest
+	expires   time.Time
+	now       func() time.Time
+	asks      map[string]bool
+	decisions []audit.Event
+	used      atomic.Bool
 }
 
 // Covers reports whether the permit was given for exactly this subject and
@@ -67,6 +71,15 @@ func (p Permit) Covers(subject execution.Digest, perm policy.Permission) bool {
 // before it expires.
 func (p Permit) Use(subject execution.Digest) bool {
 	return p.valid(subject) && p.grant.used.CompareAndSwap(false, true)
+}
+
+// Decisions are the events of what was decided, which belong into the record before
+// what was permitted begins.
+func (p Permit) Decisions() []audit.Event {
+	if p.grant == nil {
+		return nil
+	}
+	return slices.Clone(p.grant.decisions)
 }
 
 func (p Permit) valid(subject execution.Digest) bool {
@@ -125,21 +138,18 @@ func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 		denied := &DeniedError{Reason: fmt.Sprintf("the gear %s does not run code: its execution is off", a.Gear.Name())}
 		return Permit{}, d.refuse(ctx, a, denied)
 	}
-	refused, asked, events := d.decide(a)
-	if err := d.c.Recorder.Record(ctx, events...); err != nil {
-		return Permit{}, fmt.Errorf("record the decision: %w", err)
-	}
+	refused, asked, decisions := d.decide(a)
 	if len(refused) > 0 {
-		return Permit{}, d.refuse(ctx, a, &DeniedError{Refusals: append(refused, asked...)})
+		return Permit{}, d.refuse(ctx, a, &DeniedError{Refusals: append(refused, asked...)}, decisions...)
 	}
 	if len(asked) > 0 {
-		return Permit{}, d.ask(ctx, a, asked)
+		return Permit{}, d.ask(ctx, a, asked, decisions)
 	}
-	return d.permit(a), nil
+	return d.permit(a, decisions), nil
 }
 
 // decide sorts the permissions.
-func (d *Door) decide(a Action) (refused, asked []Verdict, events []audit.Event) {
+func (d *Door) decide(a Action) (refused, asked []Verdict, decisions []audit.Event) {
 	for _, p := range a.Asks {
 		v := d.c.Mechanisms.judge(a.Gear, p)
 		switch v.Decision.Effect {
@@ -149,18 +159,21 @@ func (d *Door) decide(a Action) (refused, asked []Verdict, events []audit.Event)
 		default:
 			refused = append(refused, v)
 		}
-		events = append(events, d.decided(a, v.Decision))
+		decisions = append(decisions, d.decided(a, v.Decision))
 	}
-	return refused, asked, events
+	return refused, asked, decisions
 }
 
-func (d *Door) ask(ctx context.Context, a Action, asked []Verdict) error {
+func (d *Door) ask(ctx context.Context, a Action, asked []Verdict, decisions []audit.Event) error {
 	t, err := d.c.Approver.Open(ctx, a)
 	if errors.Is(err, ErrNoApprover) {
 		for i := range asked {
 			asked[i].Hint = "This needs a human's yes, and no approver is connected, so it is refused at once. " + asked[i].Hint
 		}
-		return d.refuse(ctx, a, &DeniedError{Refusals: asked})
+		return d.refuse(ctx, a, &DeniedError{Refusals: asked}, decisions...)
+	}
+	if err == nil {
+		err = d.c.Recorder.Record(ctx, decisions...)
 	}
 	if err != nil {
 		return fmt.Errorf("ask for approval: %w", err)
@@ -170,21 +183,21 @@ func (d *Door) ask(ctx context.Context, a Action, asked []Verdict) error {
 
 // refuse records the refusal and returns it; a refusal that cannot be recorded
 // is still a refusal, and the failure is reported with it.
-func (d *Door) refuse(ctx context.Context, a Action, denied *DeniedError) error {
+func (d *Door) refuse(ctx context.Context, a Action, denied *DeniedError, decisions ...audit.Event) error {
 	e := d.event(a, audit.Refused)
 	e.Reason, e.Status = denied.Error(), execution.StatusDenied
-	if err := d.c.Recorder.Record(ctx, e); err != nil {
+	if err := d.c.Recorder.Record(ctx, append(decisions, e)...); err != nil {
 		return errors.Join(denied, fmt.Errorf("record the refusal: %w", err))
 	}
 	return denied
 }
 
-func (d *Door) permit(a Action) Permit {
+func (d *Door) permit(a Action, decisions []audit.Event) Permit {
 	asks := make(map[string]bool, len(a.Asks))
 	for _, p := range a.Asks {
 		asks[p.String()] = true
 	}
-	return Permit{&grant{subject: a.Subject, expires: d.c.Now().Add(permitLife), now: d.c.Now, asks: asks}}
+	return Permit{&grant{subject: a.Subject, expires: d.c.Now().Add(permitLife), now: d.c.Now, asks: asks, decisions: decisions}}
 }
 
 func (d *Door) decided(a Action, dec policy.Decision) audit.Event {

@@ -211,18 +211,45 @@ func TestGearWithExecutionOffPermitsNothing(t *testing.T) {
 	}
 }
 
-func TestDecisionThatCannotBeRecordedMeansNo(t *testing.T) {
+func TestARefusalThatCannotBeRecordedIsStillOneAndSaysSo(t *testing.T) {
 	w := newWorld(t, authz.NoApprover{}, everyMechanism)
 	w.record.err = errors.New("disk full")
-	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted"), perm(policy.Import, "math")))
+	for name, a := range map[string]authz.Action{
+		"by a rule":       action(frozen(t, "restricted"), perm(policy.Import, "subprocess")),
+		"by nobody asked": action(overlaid(t, "restricted", nil, []string{"import(subprocess)"}, nil), perm(policy.Import, "subprocess")),
+		"by the gear":     action(frozen(t, "read_only")),
+	} {
+		p, err := w.door.Authorize(t.Context(), a)
+		if !errors.Is(err, w.record.err) {
+			t.Errorf("%s: the failure of the record is not reported: %v", name, err)
+		}
+		denied(t, p, err)
+	}
+}
+
+func TestAQuestionWhoseDecisionsCannotBeRecordedIsNoPermit(t *testing.T) {
+	w := newWorld(t, &human{}, everyMechanism)
+	w.record.err = errors.New("disk full")
+	p, err := w.door.Authorize(t.Context(), action(overlaid(t, "restricted", nil, []string{"import(subprocess)"}, nil), perm(policy.Import, "subprocess")))
 	if !errors.Is(err, w.record.err) || p.Use(subject("program")) {
-		t.Errorf("permit given although the record failed: %v", err)
+		t.Errorf("got %v", err)
 	}
-	p, err = w.door.Authorize(t.Context(), action(frozen(t, "read_only")))
-	if !errors.Is(err, w.record.err) {
-		t.Errorf("the failure of the record is not reported: %v", err)
+}
+
+func TestAPermitBringsWhatWasDecidedForTheRecordOfTheStart(t *testing.T) {
+	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted"), perm(policy.Import, "math"), perm(policy.Import, "json")))
+	if err != nil {
+		t.Fatal(err)
 	}
-	denied(t, p, err)
+	events := p.Decisions()
+	if len(w.record.events) != 0 || len(events) != 2 || events[0].Permission != "import(math)" || events[1].Permission != "import(json)" ||
+		events[0].Type != audit.Decided || events[0].Decision != "allow" || events[0].Rule == "" || events[0].Reason == "" {
+		t.Errorf("recorded %v, to be recorded %+v", w.record.events, events)
+	}
+	if none := (authz.Permit{}).Decisions(); none != nil {
+		t.Errorf("the zero permit decided %v", none)
+	}
 }
 
 func TestOneRefusedPermissionRefusesAll(t *testing.T) {

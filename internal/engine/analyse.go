@@ -83,15 +83,20 @@ var errAnalysisTime = errors.New("the analysis did not finish in time")
 // the analysis and for what follows it until the start, each.
 const attempts = 2
 
+// meanwhile is what is done while a child is at work.
+type meanwhile func(*operation) error
+
+func nothing(*operation) error { return nil }
+
 // analyse takes a child and has it report what the source would do. When it cannot
 // finish, the source is one that nobody can judge, and no child is left.
-func (e *Engine) analyse(op *operation) (bridge.FactsHead, error) {
+func (e *Engine) analyse(op *operation, do meanwhile) (bridge.FactsHead, error) {
 	for attempt := 1; ; attempt++ {
 		s, err := e.take(op)
 		if err != nil {
 			return bridge.FactsHead{}, err
 		}
-		facts, err := e.ask(op, s.child, bridge.AnalyseHead{Language: string(op.request.Language)})
+		facts, err := e.ask(op, s.child, bridge.AnalyseHead{Language: string(op.request.Language)}, do)
 		if err == nil {
 			if op.request.Language == execution.Bash {
 				facts = bashFacts(op.request) // the child has only taken the source
@@ -115,7 +120,7 @@ func (e *Engine) unread(op *operation) error {
 	if err != nil {
 		return err
 	}
-	if _, err := e.ask(op, s.child, bridge.AnalyseHead{Language: string(op.request.Language), Skip: true}); err != nil {
+	if _, err := e.ask(op, s.child, bridge.AnalyseHead{Language: string(op.request.Language), Skip: true}, nothing); err != nil {
 		e.leave(s, 0)
 		return err
 	}
@@ -126,10 +131,10 @@ func (e *Engine) unread(op *operation) error {
 // ask hands the source to the child. Nothing of the request but the source has reached
 // the child by then, and no user code has run in it. The guest bounds the processor time
 // of its own work; the wall clock is for a guest that does not get to it.
-func (e *Engine) ask(op *operation, child sandbox.Child, head bridge.AnalyseHead) (bridge.FactsHead, error) {
+func (e *Engine) ask(op *operation, child sandbox.Child, head bridge.AnalyseHead, do meanwhile) (bridge.FactsHead, error) {
 	stop := e.c.Clock.AfterFunc(analysisLimit, func() { child.Kill(sandbox.CauseTimeout) })
 	defer stop()
-	facts, err := analyse(child.Bridge(), head, op.request.Code)
+	facts, err := analyse(child.Bridge(), head, op.request.Code, func() error { return do(op) })
 	if err == nil {
 		return facts, nil
 	}
@@ -143,7 +148,8 @@ func (e *Engine) ask(op *operation, child sandbox.Child, head bridge.AnalyseHead
 	return facts, errors.Join(err, waitErr)
 }
 
-func analyse(conn bridge.Conn, head bridge.AnalyseHead, code string) (bridge.FactsHead, error) {
+// analyse sends the source, does something meanwhile, and reads the facts.
+func analyse(conn bridge.Conn, head bridge.AnalyseHead, code string, meanwhile func() error) (bridge.FactsHead, error) {
 	var facts bridge.FactsHead
 	f, err := bridge.NewFrame(bridge.Analyse, 1, head, []byte(code))
 	if err != nil {
@@ -151,6 +157,9 @@ func analyse(conn bridge.Conn, head bridge.AnalyseHead, code string) (bridge.Fac
 	}
 	if err := conn.WriteFrame(f); err != nil {
 		return facts, fmt.Errorf("send the source: %w", err)
+	}
+	if err := meanwhile(); err != nil {
+		return facts, err
 	}
 	reply, err := conn.ReadFrame()
 	if err != nil {

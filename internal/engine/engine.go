@@ -106,24 +106,37 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 			return "", err
 		}
 	}
-	op := newOperation(e.root, execution.NewID(), r, frozen, place) //nolint:contextcheck // the work outlives the call
+	op := newOperation(e.root, e.c.Clock.Now(), r, frozen, place) //nolint:contextcheck // the work outlives the call
 	if err := e.admit(op); err != nil {
 		return "", err
 	}
-	if err := e.begin(ctx, op); err != nil {
-		e.forget(op)
-		e.work.Done()
-		return "", err
+	go e.life(op)                                                           //nolint:contextcheck // the operation has a context of its own
+	stop := e.c.Clock.AfterFunc(mostUnrecorded, func() { _ = e.begin(op) }) //nolint:contextcheck // as above
+	defer stop()
+	<-op.begun
+	if op.unbegun != nil {
+		return "", op.unbegun
 	}
-	go func() { //nolint:contextcheck // the operation has a context of its own
-		defer e.work.Done()
-		result := e.execute(op)
-		op.seat.settle()
-		owed := e.finish(op, result)
-		e.leave(op.seat, e.pause())
-		e.insist(op, owed)
-	}()
 	return op.id, nil
+}
+
+// life takes an operation from its sandbox to its recorded end. The request is recorded
+// while a sandbox looks at the source: that takes as long, and one that cannot be
+// recorded goes no further.
+func (e *Engine) life(op *operation) {
+	defer e.work.Done()
+	result := e.execute(op)
+	op.seat.settle()
+	if e.begin(op) != nil {
+		e.leave(op.seat, 0)
+		op.answer = op.failed()
+		close(op.done)
+		e.forget(op)
+		return
+	}
+	owed := e.finish(op, result)
+	e.leave(op.seat, e.pause())
+	e.insist(op, owed)
 }
 
 // admit makes the operation known, unless there is no room for it. Every
@@ -175,9 +188,7 @@ func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.I
 		if !e.await(ctx, op, d) {
 			return op.running(), nil
 		}
-		if op.lost != nil {
-			return *op.lost, nil
-		}
+		return op.answer, nil
 	}
 	rec, err := e.follow(ctx, p, id, d)
 	if err != nil {

@@ -165,12 +165,14 @@ func TestAGearThatIsOffDeniesWithoutASandbox(t *testing.T) {
 	}
 }
 
-func TestNothingRunsWhenTheStartCannotBeRecorded(t *testing.T) {
-	b := newBench(t, benchConfig{})
-	b.events.failOn(audit.Started)
-	r := b.run(execution.Request{Code: "print('ran')"})
-	if r.Status != execution.StatusInternalError || r.Stdout != "" {
-		t.Fatalf("%+v", r)
+func TestNothingRunsWhenTheDecisionOrTheStartCannotBeRecorded(t *testing.T) {
+	for _, what := range []audit.Type{audit.Decided, audit.Started} {
+		b := newBench(t, benchConfig{})
+		b.events.failOn(what)
+		r := b.run(execution.Request{Code: "import json\nprint('ran')"})
+		if r.Status != execution.StatusInternalError || r.Stdout != "" {
+			t.Errorf("%s: %+v", what, r)
+		}
 	}
 }
 

@@ -20,8 +20,8 @@ func (e *Engine) Permissions(ctx context.Context, r execution.Request) ([]policy
 	if err != nil {
 		return nil, err
 	}
-	op := newOperation(ctx, "", r, frozen, place)
-	facts, err := e.analyse(op)            //nolint:contextcheck // the operation has a context made of ctx
+	op := newOperation(ctx, e.c.Clock.Now(), r, frozen, place)
+	facts, err := e.analyse(op, nothing)   //nolint:contextcheck // the operation has a context made of ctx
 	defer func() { e.leave(op.seat, 0) }() //nolint:contextcheck // its end is waited for after the call
 	switch {
 	case err != nil:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/analysis"
@@ -20,6 +21,7 @@ import (
 var (
 	errCancelled = errors.New("cancelled by the caller")
 	errShutdown  = errors.New("the server is shutting down")
+	errUntaken   = errors.New("the request could not be recorded")
 )
 
 // operation is one execution in flight. Its fields belong to the goroutine that
@@ -36,20 +38,26 @@ type operation struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the end is recorded, or lost for good
 
+	created time.Time
+	// begun is closed when the request is recorded, or cannot be: then unbegun says why.
+	beginning sync.Once
+	begun     chan struct{}
+	unbegun   error
 	// unparsed is why the host could not read a script that bash was left to judge.
 	unparsed *bridge.Exception
 	subject  execution.Digest // of exactly what would run, once the facts are known
 	state    execution.State
 	seat     *seat // the child that it has; nil before and without one
 	usage    execution.Usage
-	lost     *execution.Result // set before done is closed when the end could not be recorded
+	decided  []audit.Event    // what the door decided, until a commit has it
+	answer   execution.Result // set before done is closed
 
 	stdout, stderr *capture.Stream
 }
 
-func newOperation(ctx context.Context, id execution.ID, r execution.Request, g gear.Frozen, p Place) *operation {
+func newOperation(ctx context.Context, now time.Time, r execution.Request, g gear.Frozen, p Place) *operation {
 	op := &operation{
-		id: id, request: r, gear: g, place: p, state: execution.StateSubmitted, done: make(chan struct{}),
+		id: execution.NewID(), created: now, request: r, gear: g, place: p, state: execution.StateSubmitted, begun: make(chan struct{}), done: make(chan struct{}),
 		code: codeOf(r),
 	}
 	op.ctx, op.cancel = context.WithCancelCause(ctx)

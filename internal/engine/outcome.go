@@ -160,10 +160,9 @@ func (op *operation) failed() execution.Result {
 }
 
 // unrecorded is the answer when the end could not be recorded.
-func unrecorded(op *operation) *execution.Result {
+func unrecorded(op *operation) execution.Result {
 	v := verdict{execution.StatusInternalError, execution.CodeInternal, "How this ended could not be recorded yet, so it is not told. It will be once it can be: ask with get_operation."}
-	r := end(op.base(v.status), v, -1)
-	return &r
+	return end(op.base(v.status), v, -1)
 }
 
 func milliseconds(d time.Duration) float64 {

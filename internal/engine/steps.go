@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,12 +46,15 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		return op.denied(refusal), nil
 	}
 	if !op.gear.Enabled() {
+		if err := e.begin(op); err != nil {
+			return execution.Result{}, err
+		}
 		op.subject = op.subjectOf(bridge.FactsHead{})
 		_, err := e.authorize(op, nil)
 		return op.refused(err)
 	}
-	facts, err := e.analyse(op)
-	if err != nil {
+	facts, err := e.analyse(op, e.begin)
+	if err := cmp.Or(e.begin(op), err); err != nil {
 		return execution.Result{}, err
 	}
 	if facts = op.leaveToBash(facts); facts.Failure != nil {
@@ -66,6 +70,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		e.tellOfPrograms(op, err)
 		return op.refused(err)
 	}
+	op.decided = permit.Decisions()
 	if err := e.prepare(op); err != nil {
 		return execution.Result{}, err
 	}
@@ -188,17 +193,17 @@ func (e *Engine) end(op *operation, child sandbox.Child) (sandbox.Ended, error) 
 	return child.Wait(context.WithoutCancel(op.ctx))
 }
 
-// start uses the permit up and records that user code is about to run.
+// start uses the permit up and records what was decided and that user code is about to run.
 func (e *Engine) start(op *operation, permit authz.Permit) error {
 	if !permit.Use(op.subject) {
 		return errors.New("the permit does not cover this run")
 	}
-	ev := op.event(e.c.Clock.Now(), audit.Started)
-	err := e.c.Journal.Commit(op.ctx, op.id, op.state, execution.StateRunning, execution.Change{}, ev)
+	events := append(op.decided, op.event(e.c.Clock.Now(), audit.Started))
+	err := e.c.Journal.Commit(op.ctx, op.id, op.state, execution.StateRunning, execution.Change{}, events...)
 	if err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
-	op.state = execution.StateRunning
+	op.state, op.decided = execution.StateRunning, nil
 	return nil
 }
 

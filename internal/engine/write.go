@@ -10,6 +10,10 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
+// mostUnrecorded is how long a request that was taken on goes unrecorded while nothing
+// was done for it yet.
+const mostUnrecorded = 5 * time.Millisecond
+
 // recordAgain is how long the end of an operation that could not be recorded waits for
 // the next attempt.
 const recordAgain = time.Second
@@ -21,15 +25,20 @@ type reasoned interface {
 	Reason() string
 }
 
-func (e *Engine) begin(ctx context.Context, op *operation) error {
-	now := e.c.Clock.Now()
-	rec := execution.Record{ID: op.id, Request: op.request, Instance: e.c.Instance, Gear: op.gear.Name(), Created: now}
-	ev := op.event(now, audit.Requested)
-	err := e.c.Journal.Commit(ctx, op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
-	if err != nil {
-		return e.unrecordable(err)
-	}
-	return nil
+// begin records the request, once, whoever is first. The error is why it could not be;
+// then the operation ends.
+func (e *Engine) begin(op *operation) error {
+	op.beginning.Do(func() {
+		defer close(op.begun)
+		rec := execution.Record{ID: op.id, Request: op.request, Instance: e.c.Instance, Gear: op.gear.Name(), Created: op.created}
+		ev := op.event(op.created, audit.Requested)
+		err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
+		if err != nil {
+			op.unbegun = e.unrecordable(err)
+			op.cancel(errUntaken)
+		}
+	})
+	return op.unbegun
 }
 
 // unrecordable is the answer while nothing can be recorded: nothing runs either. It wraps
@@ -57,13 +66,16 @@ func (e *Engine) finish(op *operation, res execution.Result) (owed func() error)
 	if res.Error != nil {
 		ev.Reason = res.Error.Code
 	}
+	events := append(op.decided, ev)
 	write := func() error {
 		change := execution.Change{Finished: now, Result: &res, Stdout: &out, Stderr: &errOut}
-		return e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StateFinished, change, ev)
+		return e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StateFinished, change, events...)
 	}
 	if err := write(); err != nil {
 		e.c.Logger.Error("the end of an execution could not be recorded, which is tried again", "operation_id", op.id, "error", err)
-		op.lost, owed = unrecorded(op), write
+		op.answer, owed = unrecorded(op), write
+	} else {
+		op.answer = answer(res, out, errOut)
 	}
 	op.cancel(nil)
 	close(op.done)

@@ -67,7 +67,7 @@ type move struct {
 	request  []any // without the number
 	files    []execution.File
 	outcome  []any // of the operation, nil when nothing of it changes but the state
-	result   []any // without the number, nil when there is none
+	result   []any // nil when there is none
 	forget   bool
 }
 
@@ -145,67 +145,69 @@ func (m *move) prepareOutcome(c execution.Change) error {
 // write makes the transition. What can refuse it comes first, before anything is
 // written.
 func (m *move) write(ctx context.Context, t *transaction) error {
-	n, err := m.enter(ctx, t)
-	if err != nil {
+	if err := m.enter(ctx, t); err != nil {
 		return err
 	}
 	if m.result != nil {
-		if _, err := t.result.ExecContext(ctx, append([]any{n}, m.result...)...); err != nil {
+		if _, err := t.result.ExecContext(ctx, append(m.result, string(m.id))...); err != nil {
 			return err
 		}
 	}
 	if !m.forget {
 		return nil
 	}
-	_, err = t.forget.ExecContext(ctx, n)
-	_, err2 := t.dropFiles.ExecContext(ctx, n)
+	_, err := t.forget.ExecContext(ctx, string(m.id))
+	_, err2 := t.forgetFiles.ExecContext(ctx, string(m.id))
 	return errors.Join(err, err2)
 }
 
-// enter writes the new state and gives the number of the operation.
-func (m *move) enter(ctx context.Context, t *transaction) (n int64, err error) {
+// enter writes the new state.
+func (m *move) enter(ctx context.Context, t *transaction) error {
 	from := m.from
 	if m.create != nil {
-		if n, err = m.insert(ctx, t); err != nil || m.outcome == nil {
-			return n, err
+		if err := m.insert(ctx, t); err != nil || m.outcome == nil {
+			return err
 		}
 		from = m.to
 	}
 	if m.outcome == nil {
-		err = t.move.QueryRowContext(ctx, string(m.to), string(m.id), string(from)).Scan(&n)
-	} else {
-		err = t.finish.QueryRowContext(ctx, append([]any{string(m.id), string(from), string(m.to)}, m.outcome...)...).Scan(&n)
+		return changed(t.move.ExecContext(ctx, string(m.to), string(m.id), string(from)))
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, engine.ErrConflict
-	}
-	return n, err
+	return changed(t.finish.ExecContext(ctx, append([]any{string(m.id), string(from), string(m.to)}, m.outcome...)...))
 }
 
-func (m *move) insert(ctx context.Context, t *transaction) (int64, error) {
-	if m.from != "" {
-		return 0, engine.ErrConflict
-	}
-	done, err := t.create.ExecContext(ctx, m.create...)
+// changed is [engine.ErrConflict] when a statement found nothing to change.
+func changed(done sql.Result, err error) error {
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if rows, err := done.RowsAffected(); err != nil || rows == 0 {
-		return 0, errors.Join(err, engine.ErrConflict)
+		return errors.Join(err, engine.ErrConflict)
+	}
+	return nil
+}
+
+func (m *move) insert(ctx context.Context, t *transaction) error {
+	if m.from != "" {
+		return engine.ErrConflict
+	}
+	done, err := t.create.ExecContext(ctx, m.create...)
+	if err := changed(done, err); err != nil {
+		return err
 	}
 	n, err := done.LastInsertId()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if _, err := t.request.ExecContext(ctx, append([]any{n}, m.request...)...); err != nil {
-		return 0, err
+		return err
 	}
 	for i, f := range m.files {
 		if _, err := t.file.ExecContext(ctx, n, i, f.Path, blob(f.Data)); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // blob is never NULL: an empty input was given, and was empty.

@@ -61,7 +61,7 @@ type Options struct {
 // SQLite keeps records in the database of a data directory, which any number of
 // processes share. It is safe for concurrent use. Close ends it.
 //
-// One goroutine writes. Commits that come while it is at work share its next
+// One commit writes at a time. Those that come meanwhile share the next
 // transaction, so that many cost little more than one; a commit that fails does not
 // take others with it. Readers never wait for it.
 type SQLite struct {

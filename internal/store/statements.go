@@ -10,7 +10,7 @@ import (
 type statements struct {
 	beginNow, commitNow, rollbackNow                  *sql.Stmt
 	create, request, file                             *sql.Stmt
-	move, finish, result, forget                      *sql.Stmt
+	move, finish, result, forget, forgetFiles         *sql.Stmt
 	readHead, insertEvent                             *sql.Stmt
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
@@ -40,12 +40,12 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`},
 		{&s.request, "INSERT INTO requests (n, code, stdin, variables, timeout, gear) VALUES (?, ?, ?, ?, ?, ?)"},
 		{&s.file, "INSERT INTO files (n, position, path, data) VALUES (?, ?, ?, ?)"},
-		{&s.move, "UPDATE operations SET state = ? WHERE id = ? AND state = ? RETURNING n"},
+		{&s.move, "UPDATE operations SET state = ? WHERE id = ? AND state = ?"},
 		{&s.finish, `UPDATE operations SET state = ?3, size = iif(?8, 0, size) + ?4,
 				status = coalesce(?5, status), exit_code = coalesce(?6, exit_code), finished = coalesce(?7, finished)
-			WHERE id = ?1 AND state = ?2 RETURNING n`},
+			WHERE id = ?1 AND state = ?2`},
 		{&s.result, `INSERT INTO results (n, result, stdout_head, stdout_tail, stdout_total, stderr_head, stderr_tail, stderr_total)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			SELECT n, ?, ?, ?, ?, ?, ?, ? FROM operations WHERE id = ?
 			ON CONFLICT DO UPDATE SET result = coalesce(excluded.result, result),
 				stdout_head = iif(excluded.stdout_total IS NULL, stdout_head, excluded.stdout_head),
 				stdout_tail = iif(excluded.stdout_total IS NULL, stdout_tail, excluded.stdout_tail),
@@ -53,9 +53,10 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 				stderr_head = iif(excluded.stderr_total IS NULL, stderr_head, excluded.stderr_head),
 				stderr_tail = iif(excluded.stderr_total IS NULL, stderr_tail, excluded.stderr_tail),
 				stderr_total = coalesce(excluded.stderr_total, stderr_total)`},
-		{&s.forget, "UPDATE requests SET code = '', stdin = NULL, variables = NULL WHERE n = ?"},
+		{&s.forget, "UPDATE requests SET code = '', stdin = NULL, variables = NULL WHERE n = (SELECT n FROM operations WHERE id = ?)"},
+		{&s.forgetFiles, "DELETE FROM files WHERE n = (SELECT n FROM operations WHERE id = ?)"},
 		{&s.readHead, "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"},
-		{&s.insertEvent, "INSERT INTO events (seq, hash, event) VALUES (?, ?, ?)"},
+		{&s.insertEvent, "INSERT INTO events (seq, hash, event) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.stateOf, "SELECT n, state FROM operations WHERE id = ?"},
 		{&s.free, "PRAGMA freelist_count"},
 		{&s.vacuum, "PRAGMA incremental_vacuum(256)"},

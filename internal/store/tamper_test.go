@@ -82,12 +82,26 @@ func TestTamperingWithTheRowsIsNamed(t *testing.T) {
 	}
 }
 
-func TestARecordThatGoesOnBehindACutIsFoundByItsAnchor(t *testing.T) {
+func TestACutBelowALivingServerLeavesAGap(t *testing.T) {
 	s := open(t, store.Options{})
+	kept(t, s, storetest.Small("a", "1"))
+	change(t, s.Path(), disarm+"DELETE FROM events WHERE seq = 2")
+	kept(t, s, storetest.Small("a", "2"))
+	var b *audit.BrokenError
+	if _, err := s.Verify(t.Context()); !errors.As(err, &b) || b.Fault != audit.Missing || b.Seq != 2 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARecordThatGoesOnBehindACutIsFoundByItsAnchor(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, store.Options{Dir: dir})
 	kept(t, s, storetest.Small("a", "1"))
 	anchor, err := s.Head(t.Context())
 	must(t, err)
+	must(t, s.Close())
 	change(t, s.Path(), disarm+"DELETE FROM events WHERE seq = 2")
+	s = open(t, store.Options{Dir: dir})
 	kept(t, s, storetest.Small("a", "2"))
 	var b *audit.BrokenError
 	if _, err := s.Verify(t.Context(), anchor); !errors.As(err, &b) || b.Fault != audit.Rewritten || b.Seq != 2 {
