@@ -127,4 +127,3 @@ func requireAsked(t *testing.T, dir, id, end string) {
 		t.Error(errOut)
 	}
 }
-
