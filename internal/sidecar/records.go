@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,7 @@ type Records struct {
 
 // OpenRecords opens what servers of the data directory have recorded, also while they
 // run. It makes nothing: where there is nothing the error wraps [store.ErrNoRecords].
+// Records that cannot be written where they are can be read all the same.
 func OpenRecords(ctx context.Context, o Options, version string) (Records, error) {
 	dir, err := o.dataDir()
 	if err != nil {
@@ -36,6 +38,9 @@ func OpenRecords(ctx context.Context, o Options, version string) (Records, error
 		}
 	}
 	s, err := store.Open(ctx, store.Options{Dir: dir, MustExist: true, Version: version})
+	if errors.Is(err, store.ErrReadOnly) {
+		s, err = store.OpenToRead(ctx, dir)
+	}
 	if err != nil {
 		return Records{}, err
 	}
