@@ -1,3 +1,9 @@
+// Package store keeps operations and their events in a data directory, for every process
+// of it and beyond their lives.
+//
+// What an operation means is the engine's business, and what an event says and how
+// events are chained is audit's: this room only moves records between states, all or
+// nothing, together with their events.
 package store
 
 import (
