@@ -258,12 +258,18 @@ func TestADirectoryThatCannotBeWrittenIsRefusedAndLosesNothing(t *testing.T) {
 			t.Errorf("serve %v: exit code %d: %s", flags, exit, errOut)
 		}
 	}
-	for _, args := range [][]string{{"operations", "show", told.Operation}, {"operations", "delete", told.Operation}, {"audit", "verify"}} {
-		_, errOut, exit := command(t, append(args, "--data-dir", dir)...)
-		if exit == 0 || !strings.Contains(errOut, "cannot be written") || !strings.Contains(errOut, dir) {
-			t.Errorf("%v: exit code %d: %s", args, exit, errOut)
+	_, errOut, exit := command(t, "operations", "delete", told.Operation, "--data-dir", dir)
+	if exit == 0 || !strings.Contains(errOut, "cannot be written") || !strings.Contains(errOut, dir) {
+		t.Errorf("delete: exit code %d: %s", exit, errOut)
+	}
+	for _, args := range [][]string{
+		{"operations", "list"}, {"operations", "show", told.Operation}, {"audit", "list"}, {"audit", "show", "1"}, {"audit", "verify"}, {"audit", "export"}, {"audit", "anchor"},
+	} {
+		if out, errOut, exit := command(t, append(args, "--data-dir", dir)...); exit != 0 || errOut != "" || out == "" {
+			t.Errorf("%v: exit code %d: %s%s", args, exit, out, errOut)
 		}
 	}
+	requireKept(t, dir, told)
 	if err := unix.Mount("", disk, "", unix.MS_REMOUNT, ""); err != nil {
 		t.Fatal(err)
 	}
