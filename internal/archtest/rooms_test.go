@@ -38,20 +38,21 @@ var rank = map[string]int{
 	"egress":      3, // the door of the network
 	"environment": 3, // packages for a run
 
-	"quota":    4, // what one principal may start: stands before the engine, and knows only its methods
-	"approval": 4, // questions to people
-	"gateway":  4, // one tool call
+	"quota":   4, // what one principal may start: stands before the engine, and knows only its methods
+	"gateway": 4, // one tool call
 
 	"engine": 5, // the list of steps
 
-	"mcpserver": 6, // front doors
-	"web":       6,
-	"store":     6, // implements engine's journal, whose errors and states it has to name
-	"telemetry": 6, // wraps the engine's interfaces and reads its load and the pools' counts
+	"approval": 6, // answers of people: knows how an operation of which nothing was run ends
 
-	"sidecar": 7, // knows every concrete type
-	"cli":     8, // commands
-	"cmd":     9, // main
+	"mcpserver": 7, // front doors
+	"web":       7,
+	"store":     7, // implements engine's journal, whose errors and states it has to name
+	"telemetry": 7, // wraps the engine's interfaces and reads its load and the pools' counts
+
+	"sidecar": 8,  // knows every concrete type
+	"cli":     9,  // commands
+	"cmd":     10, // main
 }
 
 // backendRank is the rank of everything below sandbox: a backend may use the

@@ -5,6 +5,10 @@
 // are recorded by whoever uses it, in the commit that records the start: one
 // commit less, and still none of it is done unrecorded.
 //
+// What the rules ask a human about is put to one as a question, and the operation that
+// it belongs to comes again with the answer. The question's hash covers everything that
+// would happen, so a yes is one to exactly that.
+//
 // The door fails closed: no gear, an unknown decision, a record that cannot be
 // written, all mean no.
 package authz
@@ -44,8 +48,13 @@ type Action struct {
 	Code execution.Digest
 	// Subject is the digest of exactly what would happen.
 	Subject execution.Digest
+	// Source is the text that the permissions stand in.
+	Source string
 	// Asks are the permissions that it needs.
 	Asks []policy.Permission
+	// Approval is the last question about the operation, nil when none was put. Whoever
+	// hands it in has made sure that its answer serves this one time.
+	Approval *execution.Approval
 }
 
 // Permit proves that the door was passed for one action. It is single use. The
@@ -86,24 +95,6 @@ func (p Permit) valid(subject execution.Digest) bool {
 	return p.grant != nil && !subject.IsZero() && p.grant.subject == subject && p.grant.now().Before(p.grant.expires)
 }
 
-// Ticket is a question that has been put to a human.
-type Ticket struct {
-	Request execution.ID
-	Expires time.Time
-}
-
-// Approver puts a question to a human. It returns [ErrNoApprover] when there is
-// nobody to ask.
-type Approver interface {
-	Open(context.Context, Action) (Ticket, error)
-}
-
-// NoApprover answers every question with [ErrNoApprover].
-type NoApprover struct{}
-
-// Open implements [Approver].
-func (NoApprover) Open(context.Context, Action) (Ticket, error) { return Ticket{}, ErrNoApprover }
-
 // Recorder keeps events. An error means that they were not kept.
 type Recorder interface {
 	Record(context.Context, ...audit.Event) error
@@ -111,8 +102,9 @@ type Recorder interface {
 
 // Config is what a Door needs. Every field is required.
 type Config struct {
-	Recorder   Recorder
-	Approver   Approver
+	Recorder Recorder
+	// Patience is how long a question to a human stands; 0 when nobody is to be asked.
+	Patience   func() time.Duration
 	Mechanisms Mechanisms
 	Now        func() time.Time
 }
@@ -122,8 +114,8 @@ type Door struct{ c Config }
 
 // New makes a Door.
 func New(c Config) (*Door, error) {
-	if c.Recorder == nil || c.Approver == nil || c.Mechanisms == nil || c.Now == nil {
-		return nil, errors.New("authz: a door needs a recorder, an approver, mechanisms and a clock")
+	if c.Recorder == nil || c.Patience == nil || c.Mechanisms == nil || c.Now == nil {
+		return nil, errors.New("authz: a door needs a recorder, a patience, mechanisms and a clock")
 	}
 	return &Door{c: c}, nil
 }
@@ -142,10 +134,10 @@ func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 	if len(refused) > 0 {
 		return Permit{}, d.refuse(ctx, a, &DeniedError{Refusals: append(refused, asked...)}, decisions...)
 	}
-	if len(asked) > 0 {
+	if len(asked) > 0 && !a.Approval.Permits(questionHash(a, asked, a.Approval.Until()), d.c.Now()) {
 		return Permit{}, d.ask(ctx, a, asked, decisions)
 	}
-	return d.permit(a, decisions), nil
+	return d.permit(a, d.approved(a, decisions)), nil
 }
 
 // decide sorts the permissions.
@@ -164,21 +156,32 @@ func (d *Door) decide(a Action) (refused, asked []Verdict, decisions []audit.Eve
 	return refused, asked, decisions
 }
 
+// ask puts the question, which whoever gets it commits together with its decisions.
 func (d *Door) ask(ctx context.Context, a Action, asked []Verdict, decisions []audit.Event) error {
-	t, err := d.c.Approver.Open(ctx, a)
-	if errors.Is(err, ErrNoApprover) {
+	patience := d.c.Patience()
+	if patience <= 0 {
 		for i := range asked {
-			asked[i].Hint = "This needs a human's yes, and no approver is connected, so it is refused at once. " + asked[i].Hint
+			asked[i].Hint = "This needs a human's yes, and nobody is asked here, so it is refused at once. " + asked[i].Hint
 		}
 		return d.refuse(ctx, a, &DeniedError{Refusals: asked}, decisions...)
 	}
-	if err == nil {
-		err = d.c.Recorder.Record(ctx, decisions...)
+	q := question(a, asked, d.c.Now(), patience)
+	e := d.event(a, audit.Approval)
+	e.Decision, e.Reason = string(policy.Ask), q.Summary
+	e.Details = map[string]string{"hash": q.Hash.String(), "expires": q.Expires.Format(time.RFC3339)}
+	return &PendingError{Question: q, Events: append(decisions, e)}
+}
+
+// approved says in the events of what was asked that it was answered.
+func (d *Door) approved(a Action, decisions []audit.Event) []audit.Event {
+	for i := range decisions {
+		e := &decisions[i]
+		if e.Decision == string(policy.Ask) {
+			e.Decision, e.Rule = string(policy.Allow), string(policy.ApprovalLayer)
+			e.Reason = "approved by " + a.Approval.Answer.By
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("ask for approval: %w", err)
-	}
-	return &PendingError{Request: t.Request, Expires: t.Expires}
+	return decisions
 }
 
 // refuse records the refusal and returns it; a refusal that cannot be recorded

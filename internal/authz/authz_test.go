@@ -38,16 +38,11 @@ func (r *record) Record(_ context.Context, events ...audit.Event) error {
 	return nil
 }
 
-// human counts the questions and answers none of them.
-type human struct {
-	asked int
-	err   error
-}
-
-func (h *human) Open(context.Context, authz.Action) (authz.Ticket, error) {
-	h.asked++
-	return authz.Ticket{Request: "op_request"}, h.err
-}
+// An hour is how long questions stand, and nobody has no time to be asked.
+const (
+	anHour = time.Hour
+	nobody = time.Duration(0)
+)
 
 func everyMechanism(gear.Frozen, policy.Permission) (bool, string) { return true, "" }
 
@@ -56,16 +51,15 @@ func noMechanism(_ gear.Frozen, p policy.Permission) (bool, string) {
 }
 
 type world struct {
-	clock    *clock
-	record   *record
-	approver authz.Approver
-	door     *authz.Door
+	clock  *clock
+	record *record
+	door   *authz.Door
 }
 
-func newWorld(t *testing.T, a authz.Approver, m authz.Mechanisms) world {
+func newWorld(t *testing.T, patience time.Duration, m authz.Mechanisms) world {
 	t.Helper()
-	w := world{clock: &clock{time.Unix(1_000_000, 0)}, record: &record{}, approver: a}
-	d, err := authz.New(authz.Config{Recorder: w.record, Approver: a, Mechanisms: m, Now: w.clock.read})
+	w := world{clock: &clock{time.Unix(1_000_000, 0)}, record: &record{}}
+	d, err := authz.New(authz.Config{Recorder: w.record, Patience: func() time.Duration { return patience }, Mechanisms: m, Now: w.clock.read})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +132,7 @@ func TestZeroPermitCoversNothing(t *testing.T) {
 }
 
 func TestPermitIsGoodOnceAndForItsSubjectOnly(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted"), perm(policy.Import, "math")))
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +155,7 @@ func TestPermitIsGoodOnceAndForItsSubjectOnly(t *testing.T) {
 }
 
 func TestPermitExpires(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted")))
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +167,7 @@ func TestPermitExpires(t *testing.T) {
 }
 
 func TestOfManyUsersOfOnePermitOneWins(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted")))
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +188,7 @@ func TestOfManyUsersOfOnePermitOneWins(t *testing.T) {
 }
 
 func TestWithoutGearOrSubjectNothingIsPermitted(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(gear.Frozen{}))
 	denied(t, p, err)
 	a := action(frozen(t, "restricted"))
@@ -204,7 +198,7 @@ func TestWithoutGearOrSubjectNothingIsPermitted(t *testing.T) {
 }
 
 func TestGearWithExecutionOffPermitsNothing(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "read_only")))
 	if d := denied(t, p, err); !strings.Contains(d.Error(), "read_only") {
 		t.Errorf("the refusal does not name the gear: %v", d)
@@ -212,7 +206,7 @@ func TestGearWithExecutionOffPermitsNothing(t *testing.T) {
 }
 
 func TestARefusalThatCannotBeRecordedIsStillOneAndSaysSo(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	w.record.err = errors.New("disk full")
 	for name, a := range map[string]authz.Action{
 		"by a rule":       action(frozen(t, "restricted"), perm(policy.Import, "subprocess")),
@@ -227,17 +221,8 @@ func TestARefusalThatCannotBeRecordedIsStillOneAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestAQuestionWhoseDecisionsCannotBeRecordedIsNoPermit(t *testing.T) {
-	w := newWorld(t, &human{}, everyMechanism)
-	w.record.err = errors.New("disk full")
-	p, err := w.door.Authorize(t.Context(), action(overlaid(t, "restricted", nil, []string{"import(subprocess)"}, nil), perm(policy.Import, "subprocess")))
-	if !errors.Is(err, w.record.err) || p.Use(subject("program")) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestAPermitBringsWhatWasDecidedForTheRecordOfTheStart(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted"), perm(policy.Import, "math"), perm(policy.Import, "json")))
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +238,7 @@ func TestAPermitBringsWhatWasDecidedForTheRecordOfTheStart(t *testing.T) {
 }
 
 func TestOneRefusedPermissionRefusesAll(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted"), perm(policy.Import, "math"), perm(policy.Import, "subprocess")))
 	d := denied(t, p, err)
 	if len(d.Refusals) != 1 {
@@ -271,55 +256,113 @@ func TestOneRefusedPermissionRefusesAll(t *testing.T) {
 	}
 }
 
-func TestAskWithoutApproverIsRefusedAtOnceAndNamesTheRule(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+func TestAskWithNobodyToAskIsRefusedAtOnceAndNamesTheRule(t *testing.T) {
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "user_confirmed"), perm(policy.Net, "api.github.com:443")))
 	r := denied(t, p, err).Refusals[0]
-	if r.Allow != "net(api.github.com:443)" || !strings.Contains(r.Hint, "no approver is connected") {
+	if r.Allow != "net(api.github.com:443)" || !strings.Contains(r.Hint, "nobody is asked here") {
 		t.Errorf("refusal: %+v", r)
 	}
 }
 
-func TestAskWithApproverIsPending(t *testing.T) {
-	h := &human{}
-	w := newWorld(t, h, everyMechanism)
-	p, err := w.door.Authorize(t.Context(), action(frozen(t, "user_confirmed"), perm(policy.Net, "api.github.com:443")))
-	var pending *authz.PendingError
-	if !errors.As(err, &pending) || pending.Request != "op_request" || h.asked != 1 || p.Use(subject("program")) {
-		t.Errorf("error %v after %d questions", err, h.asked)
+func pending(t *testing.T, p authz.Permit, err error) *authz.PendingError {
+	t.Helper()
+	var e *authz.PendingError
+	if !errors.As(err, &e) || p.Use(subject("program")) {
+		t.Fatalf("error %v", err)
+	}
+	return e
+}
+
+func TestAskIsOneQuestionAboutAllThatNeedsAYes(t *testing.T) {
+	w := newWorld(t, anHour, everyMechanism)
+	a := action(frozen(t, "user_confirmed"), perm(policy.Net, "api.github.com:443"), perm(policy.Import, "json"), perm(policy.Run, "git"))
+	a.Source = "one\ntwo"
+	a.Asks[0].Line, a.Asks[0].Column = 2, 7
+	p, err := w.door.Authorize(t.Context(), a)
+	e := pending(t, p, err)
+	q := e.Question
+	if len(q.Asked) != 2 || q.Asked[0].String() != "net(api.github.com:443)" || q.Asked[0].Source != "two" || q.Asked[0].Allow != "net(api.github.com:443)" ||
+		q.Asked[1].String() != "run(git)" || !strings.Contains(q.Summary, "run(git)") || q.Hash.IsZero() || !q.Expires.Equal(w.clock.now.Add(anHour)) {
+		t.Errorf("the question is %+v", q)
+	}
+	if len(w.record.events) != 0 || len(e.Events) != 4 || e.Events[3].Type != audit.Approval || e.Events[3].Details["hash"] != q.Hash.String() {
+		t.Errorf("recorded %v, to be recorded with the question %+v", w.record.events, e.Events)
 	}
 }
 
-func TestApproverThatFailsMeansNo(t *testing.T) {
-	h := &human{err: errors.New("store closed")}
-	w := newWorld(t, h, everyMechanism)
-	p, err := w.door.Authorize(t.Context(), action(frozen(t, "user_confirmed"), perm(policy.Net, "api.github.com:443")))
-	if !errors.Is(err, h.err) || p.Use(subject("program")) {
-		t.Errorf("error %v", err)
+func TestAYesPermitsExactlyWhatWasAsked(t *testing.T) {
+	w := newWorld(t, anHour, everyMechanism)
+	a := action(frozen(t, "user_confirmed"), perm(policy.Run, "git"), perm(policy.Import, "json"))
+	p, err := w.door.Authorize(t.Context(), a)
+	q := pending(t, p, err).Question
+	yes := func(change func(*execution.Approval, *authz.Action)) (authz.Permit, error) {
+		answered, again := q, a
+		answered.Answer = &execution.Answer{Verdict: execution.Approved, By: "a test"}
+		change(&answered, &again)
+		again.Approval = &answered
+		return w.door.Authorize(t.Context(), again)
 	}
+	p, err = yes(func(*execution.Approval, *authz.Action) {})
+	if err != nil || !p.Covers(a.Subject, a.Asks[0]) {
+		t.Fatalf("the very same is not permitted: %v", err)
+	}
+	if e := p.Decisions()[0]; e.Decision != "allow" || e.Rule != "approval" || !strings.Contains(e.Reason, "a test") {
+		t.Errorf("recorded %+v", e)
+	}
+	for name, change := range map[string]func(*execution.Approval, *authz.Action){
+		"no answer":           func(q *execution.Approval, _ *authz.Action) { q.Answer = nil },
+		"a no":                func(q *execution.Approval, _ *authz.Action) { q.Answer.Verdict = execution.Refused },
+		"another operation":   func(_ *execution.Approval, a *authz.Action) { a.Operation = "op_other" },
+		"another principal":   func(_ *execution.Approval, a *authz.Action) { a.Principal = "token:other" },
+		"another subject":     func(_ *execution.Approval, a *authz.Action) { a.Subject = subject("another program") },
+		"another code":        func(_ *execution.Approval, a *authz.Action) { a.Code = subject("code") },
+		"one more permission": func(_ *execution.Approval, a *authz.Action) { a.Asks = append(a.Asks, perm(policy.Run, "curl")) },
+		"another permission":  func(_ *execution.Approval, a *authz.Action) { a.Asks = []policy.Permission{perm(policy.Run, "gitk")} },
+		"another place": func(_ *execution.Approval, a *authz.Action) {
+			a.Asks = []policy.Permission{{Kind: policy.Run, Target: "git", Line: 9}}
+		},
+		"a later end":           func(q *execution.Approval, _ *authz.Action) { q.Expires = q.Expires.Add(anHour) },
+		"no hash":               func(q *execution.Approval, _ *authz.Action) { q.Hash = execution.Digest{} },
+		"the hash of something": func(q *execution.Approval, _ *authz.Action) { q.Hash = subject("something") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := yes(change)
+			pending(t, p, err)
+		})
+	}
+	w.clock.now = q.Expires
+	p, err = yes(func(*execution.Approval, *authz.Action) {})
+	pending(t, p, err)
+}
+
+func TestAYesDoesNotOpenWhatIsDenied(t *testing.T) {
+	w := newWorld(t, anHour, everyMechanism)
+	a := action(overlaid(t, "user_confirmed", nil, nil, []string{"run(git)"}), perm(policy.Run, "git"))
+	a.Approval = &execution.Approval{Hash: subject("x"), Expires: w.clock.now.Add(anHour), Answer: &execution.Answer{Verdict: execution.Approved}}
+	p, err := w.door.Authorize(t.Context(), a)
+	denied(t, p, err)
 }
 
 func TestNobodyIsAskedWhenAnotherPermissionIsRefused(t *testing.T) {
-	h := &human{}
-	w := newWorld(t, h, everyMechanism)
+	w := newWorld(t, anHour, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "user_confirmed"), perm(policy.Net, "api.github.com:443"), perm(policy.Net, "169.254.169.254:80")))
-	if d := denied(t, p, err); len(d.Refusals) != 2 || h.asked != 0 {
-		t.Errorf("%d refusals, %d questions", len(d.Refusals), h.asked)
+	if d := denied(t, p, err); len(d.Refusals) != 2 {
+		t.Errorf("%d refusals", len(d.Refusals))
 	}
 }
 
 func TestNobodyIsAskedForWhatNothingCanCarryOut(t *testing.T) {
-	h := &human{}
-	w := newWorld(t, h, noMechanism)
+	w := newWorld(t, anHour, noMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "user_confirmed"), perm(policy.Net, "api.github.com:443")))
 	r := denied(t, p, err).Refusals[0]
-	if h.asked != 0 || r.Decision.Effect != policy.Deny || !strings.Contains(r.Hint, "nothing here can carry it out") {
-		t.Errorf("%d questions, refusal %+v", h.asked, r)
+	if r.Decision.Effect != policy.Deny || !strings.Contains(r.Hint, "nothing here can carry it out") {
+		t.Errorf("refusal %+v", r)
 	}
 }
 
 func TestGrantByRuleWithoutMechanismIsRefused(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, noMechanism)
+	w := newWorld(t, nobody, noMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "user_confirmed", "net(api.github.com)"), perm(policy.Net, "api.github.com:443")))
 	r := denied(t, p, err).Refusals[0]
 	if r.Hint != "Nothing here grants net(api.github.com:443)." || r.Allow != "" {
@@ -328,7 +371,7 @@ func TestGrantByRuleWithoutMechanismIsRefused(t *testing.T) {
 }
 
 func TestDefaultThatAllowsNeedsNoMechanism(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, noMechanism)
+	w := newWorld(t, nobody, noMechanism)
 	p, err := w.door.Authorize(t.Context(), action(open(t), perm(policy.Net, "api.github.com:443"), perm(policy.Read, "/etc/passwd")))
 	if err != nil || !p.Use(subject("program")) {
 		t.Errorf("refused: %v", err)
@@ -345,7 +388,7 @@ func TestRefusalByTheGearItselfNamesNoRuleToAdd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(f, perm(policy.Net, "evil.example.com:443")))
 	if r := denied(t, p, err).Refusals[0]; r.Allow != "" || r.Decision.Rule != "net(evil.example.com)" ||
 		!strings.Contains(r.Hint, "The gear own denies net(evil.example.com).") || !strings.Contains(r.Hint, "No --allow changes that") {
@@ -354,10 +397,10 @@ func TestRefusalByTheGearItselfNamesNoRuleToAdd(t *testing.T) {
 }
 
 func TestDoorNeedsEverything(t *testing.T) {
-	full := authz.Config{Recorder: &record{}, Approver: authz.NoApprover{}, Mechanisms: everyMechanism, Now: time.Now}
+	full := authz.Config{Recorder: &record{}, Patience: func() time.Duration { return 0 }, Mechanisms: everyMechanism, Now: time.Now}
 	for name, spoil := range map[string]func(*authz.Config){
 		"recorder":   func(c *authz.Config) { c.Recorder = nil },
-		"approver":   func(c *authz.Config) { c.Approver = nil },
+		"patience":   func(c *authz.Config) { c.Patience = nil },
 		"mechanisms": func(c *authz.Config) { c.Mechanisms = nil },
 		"clock":      func(c *authz.Config) { c.Now = nil },
 	} {
@@ -370,7 +413,7 @@ func TestDoorNeedsEverything(t *testing.T) {
 }
 
 func TestRecordHoldsDigestsAndReasonsNotSource(t *testing.T) {
-	w := newWorld(t, authz.NoApprover{}, everyMechanism)
+	w := newWorld(t, nobody, everyMechanism)
 	p, err := w.door.Authorize(t.Context(), action(frozen(t, "restricted"), perm(policy.Run, "git")))
 	denied(t, p, err)
 	first := w.record.events[0]

@@ -1,16 +1,12 @@
 package authz
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
-
-// ErrNoApprover is what an [Approver] returns when nobody can be asked.
-var ErrNoApprover = errors.New("no approver connected")
 
 // DeniedError says that the door stays shut, and why for each permission.
 type DeniedError struct {
@@ -30,10 +26,12 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("refused: %s", strings.Join(names, ", "))
 }
 
-// PendingError says that a human has been asked.
+// PendingError says that a human has to be asked.
 type PendingError struct {
-	Request execution.ID
-	Expires time.Time
+	Question execution.Approval
+	// Events are what was decided, and that the question was put: they belong into the
+	// commit that keeps the question.
+	Events []audit.Event
 }
 
-func (e *PendingError) Error() string { return "waiting for approval of " + string(e.Request) }
+func (e *PendingError) Error() string { return "a human has to be asked: " + e.Question.Summary }

@@ -48,7 +48,7 @@ func (m Mechanisms) judge(g gear.Frozen, p policy.Permission) Verdict {
 		}
 		return Verdict{Decision: d, Hint: d.Reason}
 	case d.Effect == policy.Ask:
-		if able, _ := m(g, p); !able {
+		if able, _ := m(g.Approved([]policy.Permission{p}), p); !able {
 			d.Effect, d.Reason = policy.Deny, neverAsked
 		}
 	}

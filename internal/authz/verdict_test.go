@@ -70,7 +70,7 @@ func TestMechanismIsAskedWithTheNamedRuleInForce(t *testing.T) {
 		return g.Decide(p).Effect == policy.Allow, "It is not shown."
 	}
 	v := authz.Explain(fromTheStart, frozen(t, "user_confirmed"), []policy.Permission{perm(policy.Read, "/data/a.csv")})[0]
-	if v.Allow != "read(/data/a.csv)" || strings.Contains(v.Hint, "cannot carry") || v.Decision.Effect != policy.Deny {
+	if v.Allow != "read(/data/a.csv)" || strings.Contains(v.Hint, "cannot carry") || v.Decision.Effect != policy.Ask {
 		t.Errorf("verdict: %+v", v)
 	}
 }

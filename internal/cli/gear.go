@@ -173,7 +173,11 @@ func (a *app) gearExplain(ctx context.Context, f *execFlags, name string, args [
 	if err != nil {
 		return a.rejected(f, err)
 	}
-	return a.printExplanation(sidecar.Explain(frozen, permissions))
+	verdicts, err := sidecar.Explain(l.server, frozen, permissions)
+	if err != nil {
+		return failed(exitUsage, err)
+	}
+	return a.printExplanation(verdicts)
 }
 
 // unread says why a gear refuses a program without looking at what it does.

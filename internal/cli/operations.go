@@ -62,7 +62,10 @@ func (a *app) operationsListCommand() *cobra.Command {
 
 // setStatus takes the name of a state or of a status.
 func setStatus(f *store.Filter, name string) error {
-	states := []string{string(execution.StateSubmitted), string(execution.StateRunning), string(execution.StateFinished)}
+	var states []string
+	for _, s := range execution.States() {
+		states = append(states, string(s))
+	}
 	names := slices.Clone(states)
 	for _, s := range execution.Statuses() {
 		if s.Final() && s != execution.StatusRejected {

@@ -34,6 +34,7 @@ type benchConfig struct {
 	gear         string // user_confirmed when empty
 	clock        engine.Clock
 	turns, queue int
+	patience     time.Duration // nobody is asked when zero
 }
 
 // bench is an engine over real processes without isolation: the engine's own
@@ -41,7 +42,9 @@ type benchConfig struct {
 type bench struct {
 	t        *testing.T
 	engine   *engine.Engine
+	config   engine.Config
 	events   *events
+	journal  *storetest.Memory
 	children *counted
 	clock    engine.Clock
 }
@@ -56,23 +59,32 @@ func newBench(t *testing.T, c benchConfig) *bench {
 		b.clock = wallClock{}
 	}
 	journal := storetest.NewMemory(b.events.take)
+	b.journal = journal
 	door, err := authz.New(authz.Config{
-		Recorder: journal, Approver: authz.NoApprover{}, Now: time.Now,
+		Recorder: journal, Patience: func() time.Duration { return c.patience }, Now: time.Now,
 		Mechanisms: func(gear.Frozen, policy.Permission) (bool, string) { return true, "" },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.engine, err = engine.New(engine.Config{
+	b.config = engine.Config{
 		Journal: journal, Gears: named(c.gear), Door: door, Clock: b.clock, Logger: slog.New(slog.DiscardHandler),
 		Places: place{b.children, python}, Exists: func(path string) bool { return !strings.Contains(path, "no_such") }, Getenv: func(string) (string, bool) { return "", false },
 		Queue: c.queue,
-	})
+	}
+	b.engine = b.another(t)
+	return b
+}
+
+// another is an engine of another process over the same records.
+func (b *bench) another(t *testing.T) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(b.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.engine.Close)
-	return b
+	t.Cleanup(e.Close)
+	return e
 }
 
 func resolve(i cpython.Installation) func(context.Context, execution.Digest) (sandbox.Interpreter, error) {
@@ -191,6 +203,12 @@ func (e *events) failOn(t audit.Type) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.bad = t
+}
+
+func (e *events) last() audit.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.list[len(e.list)-1]
 }
 
 func (e *events) types() []audit.Type {

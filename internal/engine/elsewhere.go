@@ -53,7 +53,7 @@ func (e *Engine) alive(instance string) bool {
 // ended, even if nobody has said so yet.
 func (e *Engine) load(ctx context.Context, p execution.Principal, id execution.ID) (execution.Record, error) {
 	r, err := e.c.Journal.Load(ctx, p, id)
-	if err != nil || r.State == execution.StateFinished || e.alive(r.Instance) {
+	if err != nil || r.State == execution.StateFinished || r.State.Waits() || e.alive(r.Instance) {
 		return r, err
 	}
 	if _, err := e.Recover(ctx); err != nil {
@@ -89,8 +89,13 @@ func (e *Engine) sleep(ctx context.Context, d time.Duration) {
 
 // told is the answer for an operation from its record.
 func told(r execution.Record) execution.Result {
-	if r.State == execution.StateFinished {
+	res := execution.Result{Status: execution.StatusRunning, OperationID: r.ID, ExitCode: -1, Gear: r.Gear}
+	switch {
+	case r.State == execution.StateFinished:
 		return Answer(r)
+	case r.State == execution.StatePending && r.Approval != nil:
+		res.Status = execution.StatusPendingApproval
+		return pendingOn(res, r.Approval)
 	}
-	return execution.Result{Status: execution.StatusRunning, OperationID: r.ID, ExitCode: -1, Gear: r.Gear}
+	return res
 }

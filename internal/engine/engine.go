@@ -134,6 +134,13 @@ func (e *Engine) life(op *operation) {
 		e.forget(op)
 		return
 	}
+	if op.question != nil {
+		e.leave(op.seat, 0) // hours may pass, and nothing of the request stays in a sandbox
+		if err := e.pend(op, result); err == nil {
+			return
+		}
+		result = op.failed()
+	}
 	owed := e.finish(op, result)
 	e.leave(op.seat, e.pause())
 	e.insist(op, owed)
@@ -228,7 +235,11 @@ func (e *Engine) Cancel(ctx context.Context, p execution.Principal, id execution
 		return e.Wait(ctx, p, id, 0)
 	}
 	rec, err := e.load(ctx, p, id)
-	if err == nil && rec.State != execution.StateFinished && rec.Instance != e.c.Instance {
+	switch {
+	case err != nil || rec.State == execution.StateFinished:
+	case rec.State.Waits():
+		err = e.withdraw(ctx, rec)
+	case rec.Instance != e.c.Instance:
 		err = e.c.Elsewhere.Cancel(ctx, rec.Instance, p, id)
 	}
 	if err != nil {

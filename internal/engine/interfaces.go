@@ -22,6 +22,9 @@ type Journal interface {
 	// Interrupt finishes the unfinished operations of instances that are not alive, each
 	// once, with what end makes of it, and tells how many it has finished.
 	Interrupt(ctx context.Context, alive func(instance string) bool, end func(execution.Record) (execution.Change, audit.Event)) (int, error)
+	// Waiting are the operations of every principal that wait for a human or, after a
+	// yes, for a process, the oldest first, with their requests and without their files.
+	Waiting(ctx context.Context) ([]execution.Record, error)
 }
 
 // Gears makes the decision basis of one run: for a principal, whose ceiling is part of

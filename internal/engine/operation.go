@@ -30,6 +30,7 @@ type operation struct {
 	id      execution.ID
 	request execution.Request
 	gear    gear.Frozen
+	granted gear.Frozen // the gear with what a human may have approved: what the sandbox is made for
 	place   Place
 	limits  execution.Limits
 	code    execution.Digest // of language and source, for the record
@@ -49,7 +50,11 @@ type operation struct {
 	state    execution.State
 	seat     *seat // the child that it has; nil before and without one
 	usage    execution.Usage
-	decided  []audit.Event    // what the door decided, until a commit has it
+	decided  []audit.Event // what the door decided, until a commit has it
+	// question is what a human has to be asked, when it ends with that; approval is the
+	// question that was answered before, when it was taken up again.
+	question *execution.Approval
+	approval *execution.Approval
 	answer   execution.Result // set before done is closed
 
 	stdout, stderr *capture.Stream
@@ -57,7 +62,7 @@ type operation struct {
 
 func newOperation(ctx context.Context, now time.Time, r execution.Request, g gear.Frozen, p Place) *operation {
 	op := &operation{
-		id: execution.NewID(), created: now, request: r, gear: g, place: p, state: execution.StateSubmitted, begun: make(chan struct{}), done: make(chan struct{}),
+		id: execution.NewID(), created: now, request: r, gear: g, granted: g, place: p, state: execution.StateSubmitted, begun: make(chan struct{}), done: make(chan struct{}),
 		code: codeOf(r),
 	}
 	op.ctx, op.cancel = context.WithCancelCause(ctx)

@@ -14,12 +14,7 @@ func Interrupted(r execution.Record, now time.Time) (execution.Change, audit.Eve
 	if r.State == execution.StateRunning {
 		reason = "The server ended while the program ran, and the program with it. What it had done outside the sandbox, if anything, stands."
 	}
-	res := execution.Result{OperationID: r.ID, Gear: r.Gear}
-	res = end(res, verdict{execution.StatusInterrupted, execution.CodeInterrupted, reason}, -1)
-	return execution.Change{Finished: now, Result: &res}, audit.Event{
-		Time: now, Type: audit.Finished, Operation: r.ID, Principal: r.Request.Principal, Client: r.Request.Client, Gear: r.Gear,
-		Code: codeOf(r.Request), Reason: string(execution.CodeInterrupted), Status: res.Status, ExitCode: res.ExitCode,
-	}
+	return Closed(r, execution.StatusInterrupted, execution.CodeInterrupted, reason, now)
 }
 
 // Answer is what a caller is told of a finished operation.

@@ -11,9 +11,14 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 )
 
-// refused turns the door's no into an answer. Any other error is our own.
-func (op *operation) refused(err error) (execution.Result, error) {
+// turnedAway turns the door's no, and its question, into an answer. Any other error is
+// our own.
+func (op *operation) turnedAway(err error) (execution.Result, error) {
 	var denied *authz.DeniedError
+	if pending, ok := errors.AsType[*authz.PendingError](err); ok {
+		op.question, op.decided = &pending.Question, pending.Events
+		return pendingOn(op.base(execution.StatusPendingApproval), op.question), nil
+	}
 	if !errors.As(err, &denied) {
 		return execution.Result{}, err
 	}

@@ -51,7 +51,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		}
 		op.subject = op.subjectOf(bridge.FactsHead{})
 		_, err := e.authorize(op, nil)
-		return op.refused(err)
+		return op.turnedAway(err)
 	}
 	facts, err := e.analyse(op, e.begin)
 	if err := cmp.Or(e.begin(op), err); err != nil {
@@ -68,7 +68,7 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 	permit, err := e.authorize(op, perms)
 	if err != nil {
 		e.tellOfPrograms(op, err)
-		return op.refused(err)
+		return op.turnedAway(err)
 	}
 	op.decided = permit.Decisions()
 	if err := e.prepare(op); err != nil {
@@ -118,14 +118,14 @@ func (e *Engine) existsFor(op *operation) Exists {
 func (e *Engine) authorize(op *operation, perms []policy.Permission) (authz.Permit, error) {
 	return e.c.Door.Authorize(op.ctx, authz.Action{
 		Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: op.gear,
-		Moment: authz.BeforeRun, Code: op.code, Subject: op.subject, Asks: perms,
+		Moment: authz.BeforeRun, Code: op.code, Subject: op.subject, Source: op.request.Code, Asks: perms, Approval: op.approval,
 	})
 }
 
 // environment is what the gear sets and what a rule grants of the operator's own.
 func (e *Engine) environment(op *operation) map[string]string {
 	env := map[string]string{}
-	for _, name := range op.gear.Granted(policy.Env) {
+	for _, name := range op.granted.Granted(policy.Env) {
 		if value, ok := e.c.Getenv(name); ok {
 			env[name] = value
 		}
@@ -163,7 +163,7 @@ func (e *Engine) arm(op *operation, child sandbox.Child) error {
 	python := op.request.Language == execution.Python
 	err := child.Arm(op.ctx, sandbox.Arm{
 		Limits: op.limits, Environment: e.environment(op), Files: op.request.Files,
-		NoFork: python && !op.gear.Forks(), NoExec: python && op.gear.Programs() == nil,
+		NoFork: python && !op.granted.Forks(), NoExec: python && op.granted.Programs() == nil,
 	})
 	if gone(err) {
 		_, why := e.end(op, child) // and the pool knows it too, before another one is asked for

@@ -76,7 +76,23 @@ func DigestOf(parts ...[]byte) Digest {
 func (d Digest) IsZero() bool { return d == Digest{} }
 
 // String is the lower-case hexadecimal form with its algorithm in front.
-func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
+func (d Digest) String() string { return digestPrefix + hex.EncodeToString(d[:]) }
+
+const digestPrefix = "sha256:"
+
+// MarshalText implements [encoding.TextMarshaler]: the form of String.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Digest) UnmarshalText(text []byte) error {
+	digits, found := strings.CutPrefix(string(text), digestPrefix)
+	b, err := hex.DecodeString(digits)
+	if err != nil || !found || len(b) != len(d) {
+		return fmt.Errorf("%.100q is no digest: it is %s and %d hexadecimal digits", text, digestPrefix, 2*len(d))
+	}
+	*d = Digest(b)
+	return nil
+}
 
 // Language is what the code is written in.
 type Language string

@@ -2,15 +2,27 @@ package execution
 
 import "time"
 
-// State is where an operation stands on its way. It only moves forward.
+// State is where an operation stands on its way. Only a question that has to be put
+// anew leads back, from resumed to pending.
 type State string
 
-// The states, in order.
+// The states, in order. Those in the middle are passed only by what a human is asked about.
 const (
 	StateSubmitted State = "submitted"
-	StateRunning   State = "running" // past the door: user code may have run
+	StatePending   State = "pending"  // a human is asked; no process has it
+	StateApproved  State = "approved" // a human said yes; the next process to look takes it
+	StateResumed   State = "resumed"  // taken up again after the yes
+	StateRunning   State = "running"  // past the door: user code may have run
 	StateFinished  State = "finished"
 )
+
+// States lists every state.
+func States() []State {
+	return []State{StateSubmitted, StatePending, StateApproved, StateResumed, StateRunning, StateFinished}
+}
+
+// Waits reports whether an operation in this state belongs to no process and outlives all.
+func (s State) Waits() bool { return s == StatePending || s == StateApproved }
 
 // Output is what was kept of one stream: its first bytes and its last ones.
 // When nothing was left out, Tail is empty and Head holds it all.
@@ -34,6 +46,7 @@ type Record struct {
 	Result   Result
 	Stdout   Output
 	Stderr   Output
+	Approval *Approval // the last question, nil if there was none
 }
 
 // Change is what a transition writes into a record. A nil field leaves what is there.
@@ -42,4 +55,12 @@ type Change struct {
 	Finished       time.Time
 	Result         *Result
 	Stdout, Stderr *Output
+	// Instance is who has the operation from now on; empty for who had it.
+	Instance string
+	// Question replaces the question, whatever was there before. Answer is the answer to
+	// the question that Of names; the transition fails with a conflict when another one
+	// stands there, or it has an answer.
+	Question *Approval
+	Answer   *Answer
+	Of       Digest
 }

@@ -33,8 +33,10 @@ type frozen struct {
 	env       map[string]string
 	own       []string
 	programs  []string
-	grants    map[policy.Kind][]string // of the kinds that every run asks for
-	digest    execution.Digest
+	// approved are what a human said yes to, where the rules ask; nil for nothing.
+	approved []policy.Permission
+	grants   map[policy.Kind][]string // of the kinds that every run asks for
+	digest   execution.Digest
 }
 
 // sandboxEnv are the variables that every sandbox sets itself.
@@ -79,7 +81,7 @@ func Freeze(server Gear, call, ceiling *Gear, o Overlays) (Frozen, error) {
 	f.own = slices.Sorted(maps.Keys(f.env))
 	f.own = append(sandboxEnv(), f.own...)
 	f.programs = f.grantedPrograms()
-	f.grants = map[policy.Kind][]string{policy.Read: f.granted(policy.Read), policy.Env: f.granted(policy.Env)}
+	f.grants = f.allGrants()
 	f.digest = f.content()
 	return Frozen{f}, nil
 }
@@ -144,8 +146,17 @@ func (f *frozen) grantedPrograms() []string {
 	return f.granted(policy.Run)
 }
 
-// evaluate asks the rules.
+// evaluate asks the rules, and where they ask a human, whether one has said yes.
 func (f *frozen) evaluate(p policy.Permission) policy.Decision {
+	d := f.byRules(p)
+	if d.Effect == policy.Ask && f.hasApproved(p) {
+		d.Effect, d.Named, d.Layer, d.Rule = policy.Allow, true, policy.ApprovalLayer, string(policy.ApprovalLayer)
+		d.Reason, d.Hint = "A human approved exactly this for this operation.", ""
+	}
+	return d
+}
+
+func (f *frozen) byRules(p policy.Permission) policy.Decision {
 	if f.isolation == None {
 		return policy.Decision{
 			Permission: p, Effect: policy.Allow, Rule: "default", Layer: policy.DefaultLayer,

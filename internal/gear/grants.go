@@ -26,6 +26,11 @@ func (f Frozen) Granted(k policy.Kind) []string {
 	return f.f.granted(k)
 }
 
+// allGrants are those that every run asks for.
+func (f *frozen) allGrants() map[policy.Kind][]string {
+	return map[policy.Kind][]string{policy.Read: f.granted(policy.Read), policy.Env: f.granted(policy.Env)}
+}
+
 func (f *frozen) granted(k policy.Kind) []string {
 	var out []string
 	for _, rule := range f.rules(func(s policy.RuleSet) []policy.Rule { return s.Allow }) {
@@ -42,6 +47,11 @@ func (f *frozen) granted(k policy.Kind) []string {
 			if dir, ok := strings.CutSuffix(o, tree); ok && k == policy.Read && f.whole(dir) {
 				out = append(out, o)
 			}
+		}
+	}
+	for _, p := range f.approved {
+		if p.Kind == k && f.evaluate(p).Layer == policy.ApprovalLayer {
+			out = append(out, p.Target)
 		}
 	}
 	slices.Sort(out)

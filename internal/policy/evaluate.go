@@ -16,6 +16,8 @@ const (
 	GearAllow     Layer = "gear allow"
 	SandboxOwn    Layer = "sandbox"
 	DefaultLayer  Layer = "default"
+	// ApprovalLayer is a human's yes to exactly this, where the rules ask.
+	ApprovalLayer Layer = "approval"
 )
 
 // RuleSet is three lists of rules. Within one, deny wins over ask and ask over allow.

@@ -39,6 +39,10 @@ func FindGear(o Options) (gear.Gear, gear.Frozen, error) {
 }
 
 // Explain says of every permission what the door would say, and does nothing.
-func Explain(g gear.Frozen, permissions []policy.Permission) []authz.Verdict {
-	return authz.Explain(mechanisms, g, permissions)
+func Explain(o Options, g gear.Frozen, permissions []policy.Permission) ([]authz.Verdict, error) {
+	dir, err := o.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return authz.Explain(mechanisms(dir), g, permissions), nil
 }

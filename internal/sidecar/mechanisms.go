@@ -2,31 +2,69 @@ package sidecar
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // mechanisms tells which granted permissions this version can carry out. A grant
 // that nothing enforces for exactly its target would be theatre, so it is
-// refused, and the answer says so.
-func mechanisms(g gear.Frozen, p policy.Permission) (bool, string) {
-	if g.Isolation() == gear.None {
-		return true, "" // the program has the server's own rights
-	}
-	switch p.Kind {
-	case policy.Import, policy.Unsafe, policy.Run, policy.Env:
-		return true, "" // an aid, or carried out by what is mounted and what the run starts with
-	case policy.Read:
-		if shown(g, p.Target) {
-			return true, ""
+// refused, and the answer says so. dataDir is shown to no program.
+func mechanisms(dataDir string) authz.Mechanisms {
+	return func(g gear.Frozen, p policy.Permission) (bool, string) {
+		if g.Isolation() == gear.None {
+			return true, "" // the program has the server's own rights
 		}
-	case policy.Write, policy.Net, policy.Install, policy.Tool:
+		byHuman := g.Decide(p).Layer == policy.ApprovalLayer
+		switch p.Kind {
+		case policy.Import, policy.Unsafe:
+			return true, "" // an aid
+		case policy.Run:
+			if !byHuman || present(p.Target) {
+				return true, "" // carried out by what is mounted
+			}
+		case policy.Env:
+			if !byHuman || p.Target != "*" {
+				return true, "" // carried out by what the run starts with
+			}
+		case policy.Read:
+			if shown(g, p.Target) && (!byHuman || showableFile(p.Target, dataDir)) {
+				return true, ""
+			}
+		case policy.Write, policy.Net, policy.Install, policy.Tool:
+		}
+		return false, fmt.Sprintf("%s is allowed by a rule, but this version has no mechanism that grants exactly that inside the sandbox, so it is refused rather than ignored. %s",
+			p, instead[p.Kind])
 	}
-	return false, fmt.Sprintf("%s is allowed by a rule, but this version has no mechanism that grants exactly that inside the sandbox, so it is refused rather than ignored. %s",
-		p, instead[p.Kind])
+}
+
+// present reports whether the machine has a program that could be granted: nobody is
+// asked for one that is not there.
+func present(program string) bool {
+	if program == "*" {
+		return true
+	}
+	if strings.HasPrefix(program, "/") {
+		return exists(program)
+	}
+	return exists("/usr/bin/"+program) || exists("/bin/"+program)
+}
+
+// showableFile reports whether a mount of the path would show exactly the file that a
+// human was asked about: not what a link leads to, not all of a directory, nothing of
+// the records, and nothing that the sandbox has of its own.
+func showableFile(path, dataDir string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || real != path || within(path, dataDir) || policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil) {
+		return false
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
 }
 
 // shown reports whether what the sandbox holds from the start covers a path.

@@ -51,6 +51,8 @@ type Options struct {
 	Redact logging.Rules
 	// Records say how operations and audit events are kept.
 	Records RecordOptions
+	// Approvals say whether and how humans are asked.
+	Approvals ApprovalOptions
 	// Pool says what stands ready, and how much may run at once.
 	Pool PoolOptions
 	// Web is how requests come in over HTTP; the zero value for not at all.

@@ -43,8 +43,9 @@ type Sidecar struct {
 	addresses   atomic.Pointer[[]string]
 	redactor    *logging.Redactor
 	changes     ChangeLog
-	reloading   sync.Mutex // guards what follows
-	options     Options    // in force
+	approved    chan struct{} // somebody has decided
+	reloading   sync.Mutex    // guards what follows
+	options     Options       // in force
 	closed      bool
 	chores      sync.WaitGroup
 	stopChores  context.CancelFunc
@@ -80,7 +81,7 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err != nil {
 		return nil, err
 	}
-	s := &Sidecar{gears: &gears{tokens: openTokens(dir)}, instance: joined, self: self(o, version), redactor: redactor, options: o}
+	s := &Sidecar{gears: &gears{tokens: openTokens(dir)}, instance: joined, self: self(o, version), redactor: redactor, options: o, approved: make(chan struct{}, 1)}
 	s.gears.now.Store(g)
 	ctx, s.stopChores = context.WithCancel(ctx)
 	if err := s.assemble(ctx, o, dir, l, progress); err != nil {
@@ -89,6 +90,9 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	s.watch(ctx)
 	s.answer(ctx, l)
 	s.chores.Go(func() { s.keepRecords(ctx, l) })
+	if o.Transport.serves() {
+		s.chores.Go(func() { s.followApprovals(ctx, l) })
+	}
 	return s, nil
 }
 
@@ -106,7 +110,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	s.changes = recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
-		Recorder: journal, Approver: authz.NoApprover{}, Mechanisms: mechanisms, Now: time.Now,
+		Recorder: journal, Patience: s.patience, Mechanisms: mechanisms(dir), Now: time.Now,
 	})
 	if err != nil {
 		return err
@@ -130,6 +134,13 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		Languages: s.places.languages(s.gears.base()),
 	})
 	return err
+}
+
+// patience is what the options in force say.
+func (s *Sidecar) patience() time.Duration {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	return s.options.patience()
 }
 
 // Serve answers one MCP client over the transport until it goes away or ctx ends.

@@ -65,6 +65,7 @@ func (s *Sidecar) answer(ctx context.Context, l *slog.Logger) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statusPath, func(w http.ResponseWriter, _ *http.Request) { instance.Reply(w, s.status()) })
 	mux.HandleFunc("POST "+cancelPath, s.handleCancel)
+	mux.HandleFunc("POST "+approvedPath, s.handleApproved)
 	err := s.instance.Answer(ctx, mux, l)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):

@@ -69,10 +69,15 @@ type move struct {
 	outcome  []any // of the operation, nil when nothing of it changes but the state
 	result   []any // nil when there is none
 	forget   bool
+	asking   asking
 }
 
 func (s *SQLite) prepare(id execution.ID, from, to execution.State, c execution.Change) (*move, error) {
 	m := &move{id: id, from: from, to: to, forget: s.options.DropCode && to == execution.StateFinished}
+	var err error
+	if m.asking, err = prepareAsking(c); err != nil {
+		return nil, err
+	}
 	if c.Create != nil {
 		if err := m.prepareCreate(c.Create, cmp.Or(c.Create.Instance, s.options.Instance)); err != nil {
 			return nil, err
@@ -145,7 +150,13 @@ func (m *move) prepareOutcome(c execution.Change) error {
 // write makes the transition. What can refuse it comes first, before anything is
 // written.
 func (m *move) write(ctx context.Context, t *transaction) error {
+	if err := m.asking.refused(ctx, t, m); err != nil {
+		return err
+	}
 	if err := m.enter(ctx, t); err != nil {
+		return err
+	}
+	if err := m.asking.write(ctx, t, string(m.id)); err != nil {
 		return err
 	}
 	if m.result != nil {
@@ -158,7 +169,8 @@ func (m *move) write(ctx context.Context, t *transaction) error {
 	}
 	_, err := t.forget.ExecContext(ctx, string(m.id))
 	_, err2 := t.forgetFiles.ExecContext(ctx, string(m.id))
-	return errors.Join(err, err2)
+	_, err3 := t.forgetApproval.ExecContext(ctx, string(m.id)) // it quotes the code
+	return errors.Join(err, err2, err3)
 }
 
 // enter writes the new state.

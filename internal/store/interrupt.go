@@ -40,7 +40,7 @@ type owned struct {
 
 // orphans are the unfinished operations whose instances are dead, the oldest first.
 func (s *SQLite) orphans(ctx context.Context, alive func(string) bool) (found []owned, err error) {
-	rows, err := s.reads.QueryContext(ctx, "SELECT id, principal, instance FROM operations WHERE state <> 'finished' ORDER BY n")
+	rows, err := s.reads.QueryContext(ctx, "SELECT id, principal, instance FROM operations WHERE state <> 'finished' AND state NOT IN ('pending', 'approved') ORDER BY n")
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *SQLite) interrupt(ctx context.Context, o owned, end func(execution.Reco
 		return false, nil // finished and deleted meanwhile
 	case err != nil:
 		return false, err
-	case r.State == execution.StateFinished:
+	case r.State == execution.StateFinished || r.State.Waits():
 		return false, nil
 	}
 	change, event := end(r)

@@ -119,6 +119,13 @@ func (s *SQLite) Operation(ctx context.Context, id execution.ID) (Operation, exe
 	return o, r, err
 }
 
+// Find is the record of an operation, whoever's it is. It is for the operator. An unknown
+// one is [engine.ErrNotFound].
+func (s *SQLite) Find(ctx context.Context, id execution.ID) (execution.Record, error) {
+	_, r, err := s.Operation(ctx, id)
+	return r, err
+}
+
 // Delete removes a finished operation, and records the event in its place. What was
 // recorded of it before stays. Errors wrap [engine.ErrNotFound] and [ErrUnfinished].
 func (s *SQLite) Delete(ctx context.Context, id execution.ID, e audit.Event) error {
@@ -148,7 +155,7 @@ func (s *SQLite) Delete(ctx context.Context, id execution.ID, e audit.Event) err
 
 // drop removes all that is kept under a number.
 func (t *transaction) drop(ctx context.Context, n int64) error {
-	for _, statement := range []*sql.Stmt{t.dropFiles, t.dropResult, t.dropRequest, t.dropOperation} {
+	for _, statement := range []*sql.Stmt{t.dropFiles, t.dropResult, t.dropApproval, t.dropRequest, t.dropOperation} {
 		if _, err := statement.ExecContext(ctx, n); err != nil {
 			return err
 		}

@@ -11,9 +11,11 @@ type statements struct {
 	beginNow, commitNow, rollbackNow                  *sql.Stmt
 	create, request, file                             *sql.Stmt
 	move, finish, result, forget, forgetFiles         *sql.Stmt
+	question, answer, unanswered, own                 *sql.Stmt
 	readHead, insertEvent                             *sql.Stmt
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
+	dropApproval, forgetApproval                      *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -55,6 +57,13 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 				stderr_total = coalesce(excluded.stderr_total, stderr_total)`},
 		{&s.forget, "UPDATE requests SET code = '', stdin = NULL, variables = NULL WHERE n = (SELECT n FROM operations WHERE id = ?)"},
 		{&s.forgetFiles, "DELETE FROM files WHERE n = (SELECT n FROM operations WHERE id = ?)"},
+		{&s.forgetApproval, "DELETE FROM approvals WHERE n = (SELECT n FROM operations WHERE id = ?)"},
+		{&s.question, `INSERT INTO approvals (hash, question, n) SELECT ?, ?, n FROM operations WHERE id = ?
+			ON CONFLICT DO UPDATE SET hash = excluded.hash, question = excluded.question, answer = NULL`},
+		{&s.answer, "UPDATE approvals SET answer = ? WHERE n = (SELECT n FROM operations WHERE id = ?)"},
+		{&s.unanswered, `SELECT 1 FROM approvals a JOIN operations o ON o.n = a.n
+			WHERE o.id = ? AND o.state = ? AND a.hash = ? AND a.answer IS NULL`},
+		{&s.own, "UPDATE operations SET instance = ? WHERE id = ?"},
 		{&s.readHead, "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"},
 		{&s.insertEvent, "INSERT INTO events (seq, hash, event) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.stateOf, "SELECT n, state FROM operations WHERE id = ?"},
@@ -63,6 +72,7 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.dropRequest, "DELETE FROM requests WHERE n = ?"},
 		{&s.dropFiles, "DELETE FROM files WHERE n = ?"},
 		{&s.dropResult, "DELETE FROM results WHERE n = ?"},
+		{&s.dropApproval, "DELETE FROM approvals WHERE n = ?"},
 		{&s.dropOperation, "DELETE FROM operations WHERE n = ?"},
 	} {
 		var err error

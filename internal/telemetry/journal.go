@@ -36,7 +36,7 @@ type journalMetrics struct {
 
 func (m *Metrics) journalMetrics() journalMetrics {
 	to := label("to", "the state that the operation moved to",
-		names(execution.StateSubmitted, execution.StateRunning, execution.StateFinished)...)
+		names(execution.States()...)...)
 	return journalMetrics{
 		duration: m.histogram("mcp_execution_duration_seconds",
 			"Time from the request of an execution to its recorded end. Those that waited for a human are not in it.",

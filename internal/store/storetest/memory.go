@@ -52,7 +52,7 @@ func (m *Memory) Commit(ctx context.Context, id execution.ID, from, to execution
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, found := m.records[id]
-	if found != (c.Create == nil) || r.State != from {
+	if found != (c.Create == nil) || r.State != from || c.Answer != nil && (r.Approval == nil || r.Approval.Answer != nil || r.Approval.Hash != c.Of) {
 		return fmt.Errorf("move %s from %q to %q: %w", id, from, to, engine.ErrConflict)
 	}
 	if err := m.sink(ctx, events...); err != nil {
@@ -85,7 +85,44 @@ func apply(r execution.Record, c execution.Change) execution.Record {
 	if !c.Finished.IsZero() {
 		r.Finished = c.Finished
 	}
+	if c.Instance != "" {
+		r.Instance = c.Instance
+	}
+	if c.Question != nil {
+		q := *c.Question
+		r.Approval = &q
+	}
+	if c.Answer != nil {
+		q := *r.Approval
+		q.Answer = c.Answer
+		r.Approval = &q
+	}
 	return r
+}
+
+// Find is the record of an operation, whoever's it is.
+func (m *Memory) Find(_ context.Context, id execution.ID) (execution.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.records[id]
+	if !ok {
+		return execution.Record{}, engine.ErrNotFound
+	}
+	return r, nil
+}
+
+// Waiting implements [engine.Journal].
+func (m *Memory) Waiting(context.Context) ([]execution.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []execution.Record
+	for _, r := range m.records {
+		if r.State.Waits() {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b execution.Record) int { return a.Created.Compare(b.Created) })
+	return all, nil
 }
 
 // size estimates what a finished record holds on to.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,8 @@ func Run(t *testing.T, open func(testing.TB) Subject) {
 		"WhatIsNotKeptLeavesTheRecordAlone":             broken,
 		"AnotherPrincipalsOperationDoesNotExist":        foreign,
 		"OfManyCommitsOfOneTransitionOneWins":           oneWins,
+		"AnAnswerIsGivenOnceAndToItsOwnQuestion":        answered,
+		"WhatWaitsIsListedWhoeversItIs":                 waiting,
 		"EventsKeepTheOrderOfTheirCommits":              order,
 		"EventsOfNoTransitionAreKept":                   recorded,
 		"ManyOperationsAtOnceNeitherLoseNorMixAnything": hammer,
@@ -73,6 +76,11 @@ func Full() execution.Record {
 		Stderr: execution.Output{Head: []byte("e1"), Tail: []byte("e2"), Total: 77},
 	}
 	fill(reflect.ValueOf(&r.Result).Elem())
+	r.Approval = &execution.Approval{
+		Hash: execution.DigestOf([]byte("asked")), Summary: "A question.", Created: Noon, Expires: Noon.Add(time.Hour),
+		Asked:  []execution.Asked{{Kind: "run", Target: "git", Line: 3, Column: 9, Source: "git()\u2028", Reason: "a rule asks", Allow: "run(git)"}},
+		Answer: &execution.Answer{Verdict: execution.Approved, Scope: execution.Always, Message: "go on", By: "a test", At: Noon.Add(time.Minute)},
+	}
 	r.Result.OperationID, r.Result.Value = r.ID, json.RawMessage(`{"k":"<é>"}`)
 	return r
 }
@@ -129,7 +137,14 @@ func nonZero(t *testing.T, path string, v reflect.Value) {
 func walk(t *testing.T, s Store, r execution.Record) {
 	t.Helper()
 	create(t, s, r)
-	must(t, s.Commit(t.Context(), r.ID, execution.StateSubmitted, execution.StateRunning, execution.Change{}, Event(r, audit.Started)))
+	from := execution.StateSubmitted
+	if r.Approval != nil {
+		q := ask(t, s, r, from)
+		must(t, s.Commit(t.Context(), r.ID, execution.StatePending, execution.StateApproved, execution.Change{Answer: r.Approval.Answer, Of: q.Hash}))
+		must(t, s.Commit(t.Context(), r.ID, execution.StateApproved, execution.StateResumed, execution.Change{Instance: r.Instance}))
+		from = execution.StateResumed
+	}
+	must(t, s.Commit(t.Context(), r.ID, from, execution.StateRunning, execution.Change{}, Event(r, audit.Started)))
 	must(t, finish(t, s, r, execution.StateRunning))
 }
 
@@ -299,7 +314,7 @@ func order(t *testing.T, s Subject) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if !reflect.DeepEqual(got, []audit.Type{audit.Requested, audit.Started, audit.Finished}) {
+	if !reflect.DeepEqual(got, []audit.Type{audit.Requested, audit.Approval, audit.Started, audit.Finished}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -335,5 +350,93 @@ func hammer(t *testing.T, s Subject) {
 	wg.Wait()
 	if n := len(s.Events()); n != workers*each*3 {
 		t.Errorf("%d events", n)
+	}
+}
+
+func ask(t *testing.T, s Store, r execution.Record, from execution.State) *execution.Approval {
+	t.Helper()
+	q := *r.Approval
+	q.Answer = nil
+	must(t, s.Commit(t.Context(), r.ID, from, execution.StatePending, execution.Change{Question: &q}, Event(r, audit.Approval)))
+	return &q
+}
+
+func answered(t *testing.T, s Subject) {
+	r := Full()
+	create(t, s.Store, r)
+	q := ask(t, s.Store, r, execution.StateSubmitted)
+	if got := load(t, s.Store, r); got.State != execution.StatePending || !reflect.DeepEqual(got.Approval, q) {
+		t.Fatalf("%+v", got.Approval)
+	}
+	answer := func(of execution.Digest, from execution.State) error {
+		return s.Store.Commit(t.Context(), r.ID, from, execution.StateApproved, execution.Change{Answer: r.Approval.Answer, Of: of}, Event(r, audit.Approval))
+	}
+	before := len(s.Events())
+	for name, err := range map[string]error{
+		"to another question":    answer(execution.DigestOf([]byte("something else")), execution.StatePending),
+		"to none":                answer(execution.Digest{}, execution.StatePending),
+		"in another state":       answer(q.Hash, execution.StateSubmitted),
+		"to an unknown question": s.Store.Commit(t.Context(), execution.NewID(), execution.StatePending, execution.StateApproved, execution.Change{Answer: r.Approval.Answer, Of: q.Hash}),
+	} {
+		if !errors.Is(err, engine.ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := load(t, s.Store, r); got.State != execution.StatePending || got.Approval.Answer != nil || len(s.Events()) != before {
+		t.Fatalf("%+v", got)
+	}
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			switch err := answer(q.Hash, execution.StatePending); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, engine.ErrConflict):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := load(t, s.Store, r); won.Load() != 1 || got.State != execution.StateApproved || !reflect.DeepEqual(got.Approval, r.Approval) {
+		t.Errorf("%d won: %+v", won.Load(), got.Approval)
+	}
+	// It is taken up by another process, and put anew.
+	must(t, s.Store.Commit(t.Context(), r.ID, execution.StateApproved, execution.StateResumed, execution.Change{Instance: "another"}))
+	if got := load(t, s.Store, r); got.Instance != "another" || got.Approval.Answer == nil {
+		t.Errorf("%+v", got)
+	}
+	ask(t, s.Store, r, execution.StateResumed)
+	if got := load(t, s.Store, r); got.State != execution.StatePending || got.Approval.Answer != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func waiting(t *testing.T, s Subject) {
+	var want []execution.ID
+	for i, p := range []execution.Principal{"a", "b", "a", "c"} {
+		r := Full()
+		r.Request.Principal, r.Created = p, Noon.Add(time.Duration(i)*time.Second)
+		create(t, s.Store, r)
+		if i == 2 {
+			continue // it waits for nobody
+		}
+		q := ask(t, s.Store, r, execution.StateSubmitted)
+		if i == 3 {
+			must(t, s.Store.Commit(t.Context(), r.ID, execution.StatePending, execution.StateApproved, execution.Change{Answer: r.Approval.Answer, Of: q.Hash}))
+		}
+		want = append(want, r.ID)
+	}
+	all, err := s.Store.Waiting(t.Context())
+	must(t, err)
+	var got []execution.ID
+	for _, r := range all {
+		got = append(got, r.ID)
+		if r.Approval == nil || r.Request.Code == "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

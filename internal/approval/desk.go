@@ -1,0 +1,181 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// Journal is what the desk needs of the records. Errors are those of [engine.Journal].
+type Journal interface {
+	Waiting(ctx context.Context) ([]execution.Record, error)
+	// Find is an operation, whoever's it is.
+	Find(ctx context.Context, id execution.ID) (execution.Record, error)
+	Commit(ctx context.Context, id execution.ID, from, to execution.State, change execution.Change, events ...audit.Event) error
+	Record(ctx context.Context, events ...audit.Event) error
+}
+
+// Decision is the answer of a human.
+type Decision struct {
+	Operation execution.ID
+	// Hash is that of the question as it was shown.
+	Hash    execution.Digest
+	Verdict execution.Verdict // [execution.Approved] or [execution.Refused]
+	Scope   execution.Scope   // of a yes; empty is [execution.Once]
+	// Message is for the model whose code it was.
+	Message string
+	// By says by which way it comes, and from whom.
+	By string
+	// Client is the program by which it comes.
+	Client execution.Client
+}
+
+// MaxMessage bounds a message to a model, in bytes.
+const MaxMessage = 2000
+
+// Desk takes decisions. It is safe for concurrent use, and any number of processes may
+// have one.
+type Desk struct {
+	journal Journal
+	now     func() time.Time
+}
+
+// NewDesk makes a Desk.
+func NewDesk(j Journal, now func() time.Time) *Desk { return &Desk{j, now} }
+
+// Open are the questions that stand, the oldest first.
+func (d *Desk) Open(ctx context.Context) ([]execution.Record, error) {
+	all, err := d.journal.Waiting(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the open questions: %w", err)
+	}
+	var open []execution.Record
+	for _, r := range all {
+		if r.State == execution.StatePending && d.now().Before(r.Approval.Until()) {
+			open = append(open, r)
+		}
+	}
+	return open, nil
+}
+
+// Find is the operation of a question, open or not. One about which nobody was asked is a
+// *[RefusedError].
+func (d *Desk) Find(ctx context.Context, id execution.ID) (execution.Record, error) {
+	r, err := d.journal.Find(ctx, id)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return execution.Record{}, refuse(Unknown, "there is no operation %q", string(id))
+	case err != nil:
+		return execution.Record{}, fmt.Errorf("find %s: %w", id, err)
+	case r.Approval == nil:
+		return execution.Record{}, refuse(Unknown, "nobody was asked about %s", id)
+	}
+	return r, nil
+}
+
+// Decide gives an answer, once. A decision that comes too late, a second time, or to
+// something else than what was shown is a *[RefusedError], and is recorded as refused.
+// After a yes the operation is taken up by the next process that looks.
+func (d *Desk) Decide(ctx context.Context, c Decision) error {
+	r, err := d.Find(ctx, c.Operation)
+	if err == nil {
+		err = d.take(ctx, r, c)
+	}
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	e := audit.Event{
+		Time: d.now(), Type: audit.Approval, Operation: r.ID, Principal: r.Request.Principal, Client: c.Client, Gear: r.Gear,
+		Decision: "refused", Reason: refused.Message, Details: d.details(c),
+	}
+	if e.Operation == "" {
+		e.Principal = execution.Local // whoever answered; the operation is nobody's
+	}
+	return errors.Join(err, d.journal.Record(ctx, e))
+}
+
+func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
+	if c.Scope == "" && c.Verdict == execution.Approved {
+		c.Scope = execution.Once
+	}
+	if err := d.check(r, c); err != nil {
+		return err
+	}
+	answer := execution.Answer{Verdict: c.Verdict, Scope: c.Scope, Message: c.Message, By: c.By, At: d.now().UTC()}
+	change, events := execution.Change{}, []audit.Event{d.event(r, c)}
+	to := execution.StateApproved
+	if c.Verdict == execution.Refused {
+		var finished audit.Event
+		change, finished = engine.Closed(r, execution.StatusDenied, execution.CodePolicyViolation, no(c.Message), d.now())
+		events, to = append(events, finished), execution.StateFinished
+	}
+	change.Answer, change.Of = &answer, c.Hash
+	err := d.journal.Commit(ctx, r.ID, execution.StatePending, to, change, events...)
+	if errors.Is(err, engine.ErrConflict) {
+		return refuse(Decided, "somebody else decided on %s first", r.ID)
+	}
+	return err
+}
+
+// check finds what is wrong with a decision before anything is written. What changes
+// meanwhile the commit finds.
+func (d *Desk) check(r execution.Record, c Decision) error {
+	q := r.Approval
+	switch {
+	case c.Verdict != execution.Approved && c.Verdict != execution.Refused:
+		return refuse(Malformed, "a decision is %s or %s, and not %q", execution.Approved, execution.Refused, string(c.Verdict))
+	case c.Verdict == execution.Approved && c.Scope != execution.Once && c.Scope != execution.Always:
+		return refuse(Malformed, "a scope is %s or %s, and not %q", execution.Once, execution.Always, string(c.Scope))
+	case len(c.Message) > MaxMessage:
+		return refuse(Malformed, "the message is %d bytes long, and at most %d are taken", len(c.Message), MaxMessage)
+	case r.State != execution.StatePending || q.Answer != nil:
+		return refuse(Decided, "%s is no longer open: %s", r.ID, standing(r))
+	case !d.now().Before(q.Expires):
+		return refuse(Late, "the question about %s expired at %s", r.ID, q.Expires.Format(time.RFC3339))
+	case c.Hash.IsZero() || c.Hash != q.Hash:
+		return refuse(Stale, "this is not what is asked about %s now: look at it again", r.ID)
+	}
+	return nil
+}
+
+// standing says how the operation of a question stands.
+func standing(r execution.Record) string {
+	switch {
+	case r.Approval.Answer != nil:
+		return fmt.Sprintf("it was %s by %s", r.Approval.Answer.Verdict, r.Approval.Answer.By)
+	case r.State == execution.StateFinished:
+		return "it ended as " + string(r.Result.Status)
+	}
+	return "it is " + string(r.State)
+}
+
+// no is what the model reads.
+func no(message string) string {
+	if message == "" {
+		return "The user said no. Nothing was run. Do not try the same in another way; ask the user what to do instead."
+	}
+	return "The user said no. Nothing was run. Their message: " + message
+}
+
+func (d *Desk) event(r execution.Record, c Decision) audit.Event {
+	return audit.Event{
+		Time: d.now(), Type: audit.Approval, Operation: r.ID, Principal: r.Request.Principal, Client: c.Client, Gear: r.Gear,
+		Code: execution.DigestOf([]byte(r.Request.Language), []byte(r.Request.Code)), Decision: string(c.Verdict), Reason: r.Approval.Summary, Details: d.details(c),
+	}
+}
+
+func (d *Desk) details(c Decision) map[string]string {
+	out := map[string]string{"hash": c.Hash.String(), "by": c.By}
+	for key, value := range map[string]string{"scope": string(c.Scope), "message": c.Message} {
+		if value != "" {
+			out[key] = value
+		}
+	}
+	return out
+}

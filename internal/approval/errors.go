@@ -1,0 +1,27 @@
+package approval
+
+import "fmt"
+
+// Cause is why a decision is refused.
+type Cause string
+
+// The causes.
+const (
+	Unknown   Cause = "unknown"   // there is no such question
+	Malformed Cause = "malformed" // it is no decision
+	Decided   Cause = "decided"   // somebody was first
+	Late      Cause = "expired"   // the time for it is over
+	Stale     Cause = "stale"     // it is one to another question
+)
+
+// RefusedError says why a decision does not count.
+type RefusedError struct {
+	Cause   Cause
+	Message string
+}
+
+func (e *RefusedError) Error() string { return e.Message }
+
+func refuse(c Cause, format string, args ...any) error {
+	return &RefusedError{c, fmt.Sprintf(format, args...)}
+}

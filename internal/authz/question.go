@@ -1,0 +1,64 @@
+package authz
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// questionVersion changes whenever equal questions would mean something else.
+const questionVersion = "gearbox approval 1"
+
+// question puts all that needs a yes into one, since a run that was allowed a part of it
+// would only fail later.
+func question(a Action, asked []Verdict, now time.Time, patience time.Duration) execution.Approval {
+	q := execution.Approval{Created: now.UTC(), Expires: now.Add(patience).UTC()}
+	q.Hash = questionHash(a, asked, q.Expires)
+	lines := strings.Split(a.Source, "\n")
+	for _, v := range asked {
+		p := v.Decision.Permission
+		one := execution.Asked{
+			Kind: string(p.Kind), Target: p.Target, Line: p.Line, Column: p.Column, Reason: v.Decision.Reason, Allow: v.Allow,
+		}
+		if 0 < p.Line && p.Line <= len(lines) {
+			one.Source = lines[p.Line-1]
+		}
+		q.Asked = append(q.Asked, one)
+	}
+	q.Summary = summary(q.Asked)
+	return q
+}
+
+// summary names what is asked for, each once.
+func summary(asked []execution.Asked) string {
+	var names []string
+	seen := map[string]bool{}
+	for _, one := range asked {
+		if name := one.String(); !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	const most = 5
+	if left := len(names) - most; left > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", left))
+	}
+	return "This program needs a human's yes to " + strings.Join(names, ", ") + "."
+}
+
+// questionHash covers exactly what would happen, what is asked, and until when: the
+// subject is that of operation, principal, source, inputs, gear, limits and interpreter.
+func questionHash(a Action, asked []Verdict, expires time.Time) execution.Digest {
+	parts := [][]byte{
+		[]byte(questionVersion), []byte(a.Operation), []byte(a.Principal), []byte(a.Moment), a.Code[:], a.Subject[:],
+		[]byte(strconv.FormatInt(expires.UnixNano(), 10)),
+	}
+	for _, v := range asked {
+		p := v.Decision.Permission
+		parts = append(parts, fmt.Appendf(nil, "%s %d:%d", p, p.Line, p.Column))
+	}
+	return execution.DigestOf(parts...)
+}

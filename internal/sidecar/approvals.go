@@ -1,0 +1,76 @@
+package sidecar
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/instance"
+)
+
+// ApprovalOptions say whether and how humans are asked. A nil field is its documented
+// default; the zero value is all defaults.
+type ApprovalOptions struct {
+	// Mode is "off" when nobody is asked: what needs a yes is then denied at once.
+	Mode string
+	// Patience is how long a question stands; by default an hour.
+	Patience *time.Duration
+	// Here says that whoever started this command is asked, and answers.
+	Here bool
+}
+
+// The range of [ApprovalOptions.Patience], and its default.
+const (
+	LeastPatience = time.Minute
+	MostPatience  = 30 * 24 * time.Hour
+
+	defaultPatience = time.Hour
+)
+
+// patience is how long a question stands; 0 when nobody is asked. Commands that run one
+// program and end have nobody who would come back for it.
+func (o Options) patience() time.Duration {
+	switch a := o.Approvals; {
+	case a.Mode == "off" || !o.Transport.serves() && !a.Here:
+		return 0
+	case a.Patience != nil:
+		return *a.Patience
+	default:
+		return defaultPatience
+	}
+}
+
+// resumeEvery is how soon an operation that was approved is taken up when nobody tells
+// this process of it.
+const resumeEvery = time.Second
+
+// followApprovals takes up what was approved, and ends what nobody decided on in time,
+// until ctx ends.
+func (s *Sidecar) followApprovals(ctx context.Context, l *slog.Logger) {
+	look := time.NewTicker(resumeEvery)
+	defer look.Stop()
+	for {
+		if _, err := s.engine.Resume(ctx); err != nil && ctx.Err() == nil {
+			l.Error("approved operations could not be taken up", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.approved:
+		case <-look.C:
+		}
+	}
+}
+
+// approvedPath is where an instance is told that something was decided.
+const approvedPath = "/approved"
+
+// handleApproved only wakes: what was decided stands in the records.
+func (s *Sidecar) handleApproved(w http.ResponseWriter, _ *http.Request) {
+	select {
+	case s.approved <- struct{}{}:
+	default:
+	}
+	instance.Reply(w, struct{}{})
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+const waitingRecords = "SELECT " + recordColumns + " WHERE o.state IN ('pending', 'approved') ORDER BY o.n"
+
+// Waiting implements [engine.Journal].
+func (s *SQLite) Waiting(ctx context.Context) (all []execution.Record, err error) {
+	rows, err := s.reads.QueryContext(ctx, waitingRecords)
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer func() { err = errors.Join(err, explain(s.path, rows.Close())) }()
+	for rows.Next() {
+		_, _, r, err := scanRecord(rows)
+		if err != nil {
+			return nil, explain(s.path, err)
+		}
+		all = append(all, r)
+	}
+	return all, explain(s.path, rows.Err())
+}
+
+// asking is the part of a transition that has to do with a human.
+type asking struct {
+	question []any // without the id, nil when none is put
+	answer   []any // without the id, nil when none is given
+	of       []byte
+	instance string
+}
+
+func prepareAsking(c execution.Change) (a asking, err error) {
+	a.instance = c.Instance
+	if c.Question != nil {
+		q := *c.Question
+		q.Answer = nil
+		text, err := encodeJSON(q)
+		if err != nil {
+			return a, fmt.Errorf("encode the question: %w", err)
+		}
+		a.question = []any{q.Hash[:], text}
+	}
+	if c.Answer != nil {
+		text, err := encodeJSON(c.Answer)
+		if err != nil {
+			return a, fmt.Errorf("encode the answer: %w", err)
+		}
+		a.answer, a.of = []any{text}, c.Of[:]
+	}
+	return a, nil
+}
+
+// refused is why the answer cannot be given: somebody else gave one, or it is one to
+// another question.
+func (a asking) refused(ctx context.Context, t *transaction, m *move) error {
+	if a.answer == nil {
+		return nil
+	}
+	var there int
+	err := t.unanswered.QueryRowContext(ctx, string(m.id), string(m.from), a.of).Scan(&there)
+	if errors.Is(err, sql.ErrNoRows) {
+		return engine.ErrConflict
+	}
+	return err
+}
+
+func (a asking) write(ctx context.Context, t *transaction, id string) error {
+	for _, w := range []struct {
+		statement *sql.Stmt
+		args      []any
+		wanted    bool
+	}{
+		{t.question, a.question, a.question != nil},
+		{t.answer, a.answer, a.answer != nil},
+		{t.own, []any{a.instance}, a.instance != ""},
+	} {
+		if !w.wanted {
+			continue
+		}
+		if _, err := w.statement.ExecContext(ctx, append(w.args, id)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readApproval puts question and answer together again.
+func readApproval(question, answer []byte) (*execution.Approval, error) {
+	if question == nil {
+		return nil, nil //nolint:nilnil // most operations have none
+	}
+	q := new(execution.Approval)
+	if err := json.Unmarshal(question, q); err != nil {
+		return nil, err
+	}
+	if answer != nil {
+		if err := json.Unmarshal(answer, &q.Answer); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
