@@ -268,6 +268,52 @@ func TestRateAndConcurrencyAreAnsweredWithATimeToComeBack(t *testing.T) {
 	}
 }
 
+func TestTheServerBoundsEachPrincipalWhoseTokenSaysNothingElse(t *testing.T) {
+	s := serveHTTP(t, sidecar.Options{Principal: sidecar.PrincipalOptions{Concurrency: new(1)}})
+	parties := []*party{ // wide has room for the one that sleeps and those below, one after another
+		s.holder("plain", s.create("plain", token.Rights{})),
+		s.holder("wide", s.create("wide", token.Rights{Concurrency: 4, Rate: 600})), s.local(),
+	}
+	refused := func(got map[string]any) bool {
+		failed, _ := got["error"].(map[string]any)
+		return got["status"] == "rejected" && failed["code"] == "UNAVAILABLE" && failed["retry_after_seconds"].(float64) > 0
+	}
+	sleeper := map[string]any{"code": "import time; time.sleep(60)", "wait_seconds": 0, "timeout_seconds": 60}
+	var sessions []*mcp.ClientSession
+	for i, p := range parties {
+		session := p.connect(eras[i%2])
+		sessions = append(sessions, session)
+		if got := callTool(t, session, "execute", sleeper); got["status"] != "running" {
+			t.Errorf("%s is touched by others: %v", p.name, got)
+		}
+	}
+	for i, p := range parties {
+		if got := callTool(t, sessions[i], "execute", map[string]any{"code": "1"}); refused(got) == (p.name == "wide") {
+			t.Errorf("%s with one at work: %v", p.name, got)
+		}
+	}
+	o := s.o
+	o.Principal = sidecar.PrincipalOptions{Rate: new(1)}
+	if err := reload(t, s.Sidecar, o); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range parties {
+		var got []map[string]any
+		for range 3 {
+			got = append(got, callTool(t, sessions[i], "execute", map[string]any{"code": "1"}))
+		}
+		if p.name == "wide" {
+			if got[0]["status"] != "ok" || got[1]["status"] != "ok" || got[2]["status"] != "ok" {
+				t.Errorf("%s has a rate of its own: %v", p.name, got)
+			}
+			continue
+		}
+		if refused(got[0]) || !refused(got[1]) || !refused(got[2]) {
+			t.Errorf("%s may start one a minute: %v", p.name, got)
+		}
+	}
+}
+
 func TestReadinessIsARealRun(t *testing.T) {
 	s := serveHTTP(t, sidecar.Options{})
 	if status, text := s.get("/readyz", "x"); status != http.StatusOK {
