@@ -123,46 +123,6 @@ func callTool(t *testing.T, session *mcp.ClientSession, name string, arguments m
 
 var eras = []string{"2025-11-25", "2026-07-28"}
 
-func TestTwoPrincipalsShareAServerAndSeeNothingOfEachOther(t *testing.T) {
-	s := serveHTTP(t, sidecar.Options{})
-	a, b := s.create("a", token.Rights{}), s.create("b", token.Rights{})
-	for _, era := range eras {
-		t.Run(era, func(t *testing.T) {
-			alice, bob := s.connect(a, era), s.connect(b, era)
-			mine := callTool(t, alice, "execute", map[string]any{"code": "print('secret of a')"})
-			if mine["status"] != "ok" {
-				t.Fatalf("%v", mine)
-			}
-			id := mine["operation_id"]
-			for name, more := range map[string]map[string]any{"get_operation": {}, "cancel_operation": {}} {
-				more["operation_id"] = id
-				theirs := callTool(t, bob, name, more)
-				more["operation_id"] = "op_nothing"
-				unknown := callTool(t, bob, name, more)
-				if code := theirs["error"].(map[string]any)["code"]; code != "NOT_FOUND" || unknown["error"].(map[string]any)["code"] != code {
-					t.Errorf("%s: %v, and for an id that is none %v", name, theirs, unknown)
-				}
-			}
-			stream := callTool(t, bob, "get_operation", map[string]any{"operation_id": id, "stream": "stdout"})
-			if stream["data"] != nil {
-				t.Errorf("%v", stream)
-			}
-			// From another client of the same principal it is there.
-			if again := callTool(t, s.connect(a, era), "get_operation", map[string]any{"operation_id": id}); again["stdout"] != "secret of a\n" {
-				t.Errorf("%v", again)
-			}
-			for _, path := range []string{"/api/v1/operations", "/api/v1/operations/" + id.(string)} {
-				if _, text := s.get(path, b); strings.Contains(text, id.(string)) && !strings.Contains(text, "NOT_FOUND") || strings.Contains(text, "secret of a") {
-					t.Errorf("%s: %s", path, text)
-				}
-				if status, text := s.get(path, a); status != http.StatusOK || !strings.Contains(text, id.(string)) {
-					t.Errorf("%s: %d %s", path, status, text)
-				}
-			}
-		})
-	}
-}
-
 func (s *served) get(path, secret string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, http.NoBody)
