@@ -53,6 +53,8 @@ type Options struct {
 	Records RecordOptions
 	// Pool says what stands ready, and how much may run at once.
 	Pool PoolOptions
+	// Principal bounds what each principal may start.
+	Principal PrincipalOptions
 	// Web is how requests come in over HTTP; the zero value for not at all.
 	Web WebOptions
 	// ConformanceFixtures adds what the official conformance suite of the protocol
