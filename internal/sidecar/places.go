@@ -82,8 +82,8 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base func() gear.
 		p.backend, p.absent = nil, o.missing()
 	}
 	if o.Python != "" {
-		if p.python, err = p.named(ctx); err != nil {
-			return nil, err
+		if p.python, p.pyErr = p.named(ctx); p.pyErr != nil && o.Transport != TransportDoctor { // whose report has it
+			return nil, p.pyErr
 		}
 	}
 	p.turns = pool.NewTurns(or(o.Pool.Concurrency), 0)
