@@ -145,6 +145,9 @@ func TestProgressIsSentWhileACallWithATokenRuns(t *testing.T) {
 			session := connect(t, s, "2025-11-25", &mcp.ClientOptions{
 				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 					got = append(got, r.Params.Progress)
+					if id, _ := r.Params.Meta[OperationKey].(string); !strings.HasPrefix(id, "op_") || !strings.HasSuffix(r.Params.Message, id) {
+						t.Errorf("%q of operation %q", r.Params.Message, id)
+					}
 				},
 			})
 			p := &mcp.CallToolParams{Name: "execute", Arguments: map[string]any{"code": "forever", "wait_seconds": 45}}
@@ -159,7 +162,7 @@ func TestProgressIsSentWhileACallWithATokenRuns(t *testing.T) {
 				t.Errorf("answered after %v", waited)
 			}
 			synctest.Wait()
-			want := []float64{10, 20, 30, 40}
+			want := []float64{1, 11, 21, 31, 41}
 			if !withToken {
 				want = nil
 			}
