@@ -43,7 +43,7 @@ const (
 	Refused   Type = "refused"   // a call or an action was turned away
 	Approval  Type = "approval"  // a human was asked or has answered
 	Login     Type = "login"     // someone showed a credential, or failed to
-	Config    Type = "config"    // the configuration or the records were changed
+	Config    Type = "config"    // the configuration or the records were changed, or the operator stepped in
 )
 
 // Types lists every type.

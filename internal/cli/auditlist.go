@@ -87,7 +87,11 @@ func (a *app) auditList(ctx context.Context, r sidecar.Records, f *eventFilter) 
 	if err != nil {
 		return failed(exitFailed, err)
 	}
-	last, err := f.last(r.Latest(ctx, head.Seq+1))
+	newestFirst := r.Latest(ctx, head.Seq+1)
+	if f.operation != "" {
+		newestFirst = r.LatestOf(ctx, execution.ID(f.operation), head.Seq+1)
+	}
+	last, err := f.last(newestFirst)
 	if err != nil {
 		return failed(exitFailed, err)
 	}

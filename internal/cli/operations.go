@@ -21,11 +21,11 @@ import (
 
 func (a *app) operationsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "operations", Short: "List, show and delete what was run", Args: knownCommand,
+		Use: "operations", Short: "List, show, cancel and delete what was run", Args: knownCommand,
 		Long: "An operation is the record of one execution: what was asked, by whom, and what came\nof it. These commands see those of every principal and every server of a data\ndirectory, also while the servers run.",
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.operationsListCommand(), a.operationsShowCommand(), a.operationsDeleteCommand())
+	c.AddCommand(a.operationsListCommand(), a.operationsShowCommand(), a.operationsCancelCommand(), a.operationsDeleteCommand())
 	return c
 }
 
@@ -261,6 +261,37 @@ func (a *app) section(name, text string) {
 	}
 }
 
+const cancelHelp = `Cancel operations of any principal, whichever server runs them, and print how each
+ended, once it has. One that had ended before is left as it is, which is no error.
+One whose server is dead ends as interrupted. Who asked is in the audit record.`
+
+func (a *app) operationsCancelCommand() *cobra.Command {
+	var o sidecar.Options
+	c := &cobra.Command{
+		Use: "cancel ID…", Short: "Cancel operations, and wait for their end", Long: cancelHelp, Args: someArguments(1, 0, "operation ids"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return withRecords(c.Context(), o, func(r sidecar.Records) error { return a.operationsCancel(c.Context(), r, args) })
+		},
+	}
+	addDataDir(c, &o)
+	return c
+}
+
+func (a *app) operationsCancel(ctx context.Context, r sidecar.Records, ids []string) error {
+	for _, id := range ids {
+		o, before, err := r.CancelOperation(ctx, execution.ID(id), asClient("operations cancel"))
+		switch {
+		case err != nil:
+			return failed(exitFailed, notThere(execution.ID(id), err))
+		case before:
+			a.printf("%s had ended: %s\n", id, o.Status)
+		default:
+			a.printf("%s ended: %s\n", id, o.Status)
+		}
+	}
+	return nil
+}
+
 func (a *app) operationsDeleteCommand() *cobra.Command {
 	var o sidecar.Options
 	c := &cobra.Command{
@@ -278,7 +309,7 @@ func (a *app) operationsDelete(ctx context.Context, r sidecar.Records, ids []str
 	for _, id := range ids {
 		err := r.DeleteOperation(ctx, execution.ID(id), asClient("operations delete"))
 		if errors.Is(err, store.ErrUnfinished) {
-			return failed(exitFailed, &hinted{fmt.Errorf("%s has not ended", id), "wait for its end, or cancel it"})
+			return failed(exitFailed, &hinted{fmt.Errorf("%s has not ended", id), "wait for its end, or end it with gearbox operations cancel " + id})
 		}
 		if err != nil {
 			return failed(exitFailed, notThere(execution.ID(id), err))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	var expires string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Make a token", Long: tokenCreateHelp, Args: oneName,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			for _, name := range languages {
 				l, err := execution.ParseLanguage(name)
 				if err != nil {
@@ -56,7 +57,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.tokenCreate(o, args[0], r, at)
+			return a.tokenCreate(c.Context(), o, args[0], r, at)
 		},
 	}
 	f := c.Flags()
@@ -106,8 +107,8 @@ func expiry(text string, now time.Time) (time.Time, error) {
 // maxDays keeps a date within what files can hold: a century.
 const maxDays = 36_500
 
-func (a *app) tokenCreate(o sidecar.Options, name string, r token.Rights, expires time.Time) error {
-	secret, t, err := sidecar.CreateToken(o, name, r, expires)
+func (a *app) tokenCreate(ctx context.Context, o sidecar.Options, name string, r token.Rights, expires time.Time) error {
+	secret, t, err := sidecar.CreateToken(ctx, o, asClient("token create"), name, r, expires)
 	if err != nil {
 		return failed(exitUsage, err)
 	}
@@ -212,18 +213,14 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 	var o sidecar.Options
 	c := &cobra.Command{
 		Use: "revoke NAME", Short: "Take a token back, at once and for good", Args: oneName,
-		RunE: func(_ *cobra.Command, args []string) error { return a.tokenRevoke(o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.tokenRevoke(c.Context(), o, args[0]) },
 	}
 	addDataDir(c, &o)
 	return c
 }
 
-func (a *app) tokenRevoke(o sidecar.Options, name string) error {
-	register, err := sidecar.Tokens(o)
-	if err != nil {
-		return failed(exitFailed, err)
-	}
-	t, err := register.Revoke(name)
+func (a *app) tokenRevoke(ctx context.Context, o sidecar.Options, name string) error {
+	t, err := sidecar.RevokeToken(ctx, o, asClient("token revoke"), name)
 	switch {
 	case errors.Is(err, token.ErrUnknown):
 		return usage("gearbox token list names those that there are", "%w", err)

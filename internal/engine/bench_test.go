@@ -26,7 +26,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/pool"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/host"
-	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/store/storetest"
 )
 
 // benchConfig is what a test changes of an ordinary engine.
@@ -55,7 +55,7 @@ func newBench(t *testing.T, c benchConfig) *bench {
 	if b.clock == nil {
 		b.clock = wallClock{}
 	}
-	journal := store.NewMemory(b.events.take)
+	journal := storetest.NewMemory(b.events.take)
 	door, err := authz.New(authz.Config{
 		Recorder: journal, Approver: authz.NoApprover{}, Now: time.Now,
 		Mechanisms: func(gear.Frozen, policy.Permission) (bool, string) { return true, "" },

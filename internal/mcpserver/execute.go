@@ -82,7 +82,7 @@ func (s *service) cancel(ctx context.Context, id execution.ID) (execution.Result
 // asked for that, that something still happens. It reports whether the client left
 // meanwhile: who ends its session goes without the answer.
 func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (res execution.Result, left bool, err error) {
-	stop := s.keepAlive(ctx, req)
+	stop := s.keepAlive(ctx, req, id)
 	defer stop()
 	here, done := s.left.during(ctx, req.Session.ID())
 	defer done()

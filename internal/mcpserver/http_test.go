@@ -409,3 +409,28 @@ func TestUnknownVersionsAreAnsweredWithTheListOfOurs(t *testing.T) {
 		t.Errorf("%s %s", res.Status, body)
 	}
 }
+
+func TestWhoOpensTooManySessionsIsToldSoInTheProtocolAndWhenToComeAgain(t *testing.T) {
+	s, _ := newServer(t, Config{Engine: newEngine(nil)})
+	t.Cleanup(s.CloseSessions)
+	h := s.HTTPHandler()
+	hello := func() *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(execution.WithCaller(t.Context(), twoCallers()[""]), http.MethodPost, "/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for i := range maxSessions {
+		if w := hello(); w.Code != http.StatusOK {
+			t.Fatalf("session %d: %d %s", i, w.Code, w.Body)
+		}
+	}
+	w := hello()
+	want := `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"4096 sessions are open, which is as many as one principal may have: end those that are not used with DELETE","data":{"code":"UNAVAILABLE","retry_after_seconds":60}}}` + "\n"
+	if w.Code != http.StatusServiceUnavailable || w.Body.String() != want || w.Header().Get("Retry-After") != "60" || w.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}

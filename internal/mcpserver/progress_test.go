@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -54,8 +55,9 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // heard is what a client was told while it waited, by the token of its call.
 type heard struct {
-	mu   sync.Mutex // guards what follows
-	told map[any][]time.Duration
+	mu      sync.Mutex // guards what follows
+	told    map[any][]time.Duration
+	unnamed []string // messages that do not name the operation
 }
 
 func (h *heard) options(start time.Time) *mcp.ClientOptions {
@@ -63,6 +65,9 @@ func (h *heard) options(start time.Time) *mcp.ClientOptions {
 	return &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if id, _ := r.Params.Meta[OperationKey].(string); !strings.HasPrefix(id, "op_") || !strings.HasSuffix(r.Params.Message, id) {
+			h.unnamed = append(h.unnamed, r.Params.Message)
+		}
 		h.told[r.Params.ProgressToken] = append(h.told[r.Params.ProgressToken], time.Since(start))
 	}}
 }
@@ -156,8 +161,11 @@ func TestALongCallIsToldOfOnlyWhereItsClientAsked(t *testing.T) {
 						}
 						at = told
 					}
-					if len(asks.told) != 1 || len(silent.told) != 0 || len(other.told) != 1 || len(other.told["token"]) != 4 {
+					if len(asks.told) != 1 || len(silent.told) != 0 || len(other.told) != 1 || len(other.told["token"]) != 5 {
 						t.Errorf("told %v, without a token %v, another caller %v", asks.told, silent.told, other.told)
+					}
+					if unnamed := append(asks.unnamed, other.unnamed...); unnamed != nil {
+						t.Errorf("told without the operation's id: %q", unnamed)
 					}
 					// Who cannot wait so long asks again later.
 					got := call(t, second, "execute", map[string]any{"code": "forever", "wait_seconds": 0})

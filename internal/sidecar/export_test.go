@@ -1,11 +1,13 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/pool"
+	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/token"
 	"github.com/gearbox-mcp/gearbox/internal/web"
 )
@@ -38,4 +40,10 @@ func (h held) Load() ([]token.Token, error) { return h, nil }
 
 func (h held) Update(func([]token.Token) ([]token.Token, error)) error {
 	return errors.New("this list does not change")
+}
+
+// CreateTokenIn makes a token in a store of the test's own.
+func CreateTokenIn(ctx context.Context, records *store.SQLite, tokens token.Store, name string) error {
+	_, _, err := tokenBook{records, tokens, execution.Client{Name: "test"}}.create(ctx, name, token.Rights{}, time.Time{})
+	return err
 }

@@ -25,14 +25,22 @@ type gears struct {
 // base is what decides when a call names no gear.
 func (g *gears) base() gear.Frozen { return g.now.Load().base }
 
-// Freeze implements [engine.Gears].
+// Freeze implements [engine.Gears]. What holds at the start of a server holds for each of
+// its runs: a token may have been made since.
 func (g *gears) Freeze(p execution.Principal, name string) (gear.Frozen, error) {
 	now := g.now.Load()
 	ceiling, err := g.ceiling(p, now.registry)
 	if err != nil {
 		return gear.Frozen{}, err
 	}
-	return now.freeze(ceiling, name)
+	f, err := now.freeze(ceiling, name)
+	if err != nil {
+		return gear.Frozen{}, err
+	}
+	if err := checkAlone(g.tokens, f); err != nil {
+		return gear.Frozen{}, &execution.RejectedError{Code: execution.CodeUnavailable, Message: err.Error()}
+	}
+	return f, nil
 }
 
 // chosen is what the operator chose.

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -189,6 +190,27 @@ func (l logins) Login(ctx context.Context, in web.Login) error {
 		return err
 	}
 	l.metrics.Login(in.Accepted, 1+in.Unrecorded)
+	return nil
+}
+
+// recordStart records what a server starts with. One that cannot be recorded does not
+// start. Commands that end with one run change nothing, and their runs have events.
+func (s *Sidecar) recordStart(ctx context.Context, o Options, journal telemetry.Journal) error {
+	if !o.Transport.serves() {
+		return nil
+	}
+	now := s.gears.now.Load()
+	err := journal.Record(ctx, audit.Event{
+		Time: time.Now(), Type: audit.Config, Principal: execution.Local, Gear: now.base.Name(),
+		Client:   execution.Client{Name: "gearbox serve", Version: s.self.Version},
+		Decision: "taken", Reason: "a server started",
+		Details: map[string]string{
+			"new": o.inForce(now).String(), "settings": o.Settings.String(), "rules": now.base.Digest().String(), "transport": string(o.Transport),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
 	return nil
 }
 

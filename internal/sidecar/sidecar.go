@@ -102,6 +102,9 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
+	if err := s.recordStart(ctx, o, journal); err != nil {
+		return err
+	}
 	s.changes = recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
 		Recorder: journal, Approver: authz.NoApprover{}, Mechanisms: mechanisms, Now: time.Now,

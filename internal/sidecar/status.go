@@ -53,6 +53,9 @@ const (
 	TransportExplain Transport = "gear explain"
 )
 
+// serves reports whether a client is answered, rather than one command carried out.
+func (t Transport) serves() bool { return t == TransportStdio || t == TransportHTTP }
+
 // statusPath is where an instance tells its [Status].
 const statusPath = "/status"
 

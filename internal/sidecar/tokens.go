@@ -2,8 +2,11 @@ package sidecar
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,8 +36,8 @@ func Tokens(o Options) (*token.Register, error) {
 }
 
 // CreateToken makes a token, and the data directory if it is not there. The secret is
-// returned here and never again.
-func CreateToken(o Options, name string, r token.Rights, expires time.Time) (secret string, t token.Token, err error) {
+// returned here and never again. A token that cannot be recorded is not made.
+func CreateToken(ctx context.Context, o Options, by execution.Client, name string, r token.Rights, expires time.Time) (secret string, t token.Token, err error) {
 	dir, err := o.dataDir()
 	if err != nil {
 		return "", token.Token{}, err
@@ -45,7 +48,34 @@ func CreateToken(o Options, name string, r token.Rights, expires time.Time) (sec
 	if err := checkRights(dir, r); err != nil {
 		return "", token.Token{}, err
 	}
-	return openTokens(dir).Create(name, r, expires)
+	err = recordTokens(ctx, dir, by, func(b tokenBook) error {
+		secret, t, err = b.create(ctx, name, r, expires)
+		return err
+	})
+	return secret, t, err
+}
+
+// RevokeToken takes a token back and records that. The error tells when only the latter
+// failed; it may be repeated then. It wraps [token.ErrUnknown] when there is none.
+func RevokeToken(ctx context.Context, o Options, by execution.Client, name string) (t token.Token, err error) {
+	dir, err := o.dataDir()
+	if err != nil {
+		return token.Token{}, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, token.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return token.Token{}, fmt.Errorf("%w as %.80q", token.ErrUnknown, name) // and nothing is made
+	}
+	t, err = openTokens(dir).Revoke(name)
+	if err != nil {
+		return t, err
+	}
+	// The rights go first: what is taken away must not wait for room on a disk.
+	err = recordTokens(ctx, dir, by, func(b tokenBook) error { return b.record(ctx, "revoked", "a token was revoked", t) })
+	if err != nil {
+		return t, fmt.Errorf("the token %s is revoked since %s and servers refuse it, but that is not in the audit record; revoke it again to record it: %w",
+			name, t.Revoked.Format(time.RFC3339), err)
+	}
+	return t, nil
 }
 
 // checkRights refuses rights that no server would understand.

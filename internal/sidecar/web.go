@@ -15,6 +15,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+	"github.com/gearbox-mcp/gearbox/internal/token"
 	"github.com/gearbox-mcp/gearbox/internal/web"
 )
 
@@ -102,13 +103,24 @@ func checkSharing(o Options, g gear.Frozen, dataDir string) error {
 	if o.Web.On() {
 		return about("gear", "the gear %s runs code with the server's own rights, and that is not offered over HTTP: choose another gear, or serve over standard input and output", g.Name())
 	}
-	tokens, err := openTokens(dataDir).List()
+	if err := checkAlone(openTokens(dataDir), g); err != nil {
+		return about("gear", "%w", err)
+	}
+	return nil
+}
+
+// checkAlone refuses the same as soon as there is a token that is valid.
+func checkAlone(register *token.Register, g gear.Frozen) error {
+	if g.Isolation() != gear.None {
+		return nil
+	}
+	tokens, err := register.List()
 	if err != nil {
 		return err
 	}
 	for _, t := range tokens {
 		if t.Valid(time.Now()) {
-			return about("gear", "the gear %s runs code with the server's own rights, which could read and change what belongs to the holders of tokens, such as %s: choose another gear, another --data-dir, or revoke the tokens",
+			return fmt.Errorf("the gear %s runs code with the server's own rights, which could read and change what belongs to the holders of tokens, such as %s: choose another gear, another --data-dir, or revoke the tokens",
 				g.Name(), t.Name)
 		}
 	}

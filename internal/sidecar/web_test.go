@@ -4,6 +4,7 @@ package sidecar_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -64,7 +65,7 @@ func serveHTTP(t testing.TB, o sidecar.Options) *served {
 
 func (s *served) create(name string, r token.Rights) string {
 	s.t.Helper()
-	secret, _, err := sidecar.CreateToken(s.o, s.name(name), r, time.Time{})
+	secret, _, err := sidecar.CreateToken(s.t.Context(), s.o, execution.Client{}, s.name(name), r, time.Time{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -325,20 +326,25 @@ func TestFullTrustIsNotOfferedWhereOthersAreServed(t *testing.T) {
 	if _, err := tryOpen(t, overHTTP); err == nil || !strings.Contains(err.Error(), "HTTP") {
 		t.Errorf("%v", err)
 	}
-	if _, err := tryOpen(t, trust); err != nil {
-		t.Errorf("alone: %v", err)
+	running, err := tryOpen(t, trust)
+	if err != nil {
+		t.Fatalf("alone: %v", err)
 	}
-	if _, _, err := sidecar.CreateToken(trust, "a", token.Rights{Gear: "full_trust"}, time.Time{}); err == nil || !strings.Contains(err.Error(), "own rights") {
+	if _, _, err := sidecar.CreateToken(t.Context(), trust, execution.Client{}, "a", token.Rights{Gear: "full_trust"}, time.Time{}); err == nil || !strings.Contains(err.Error(), "own rights") {
 		t.Errorf("as a ceiling: %v", err)
 	}
-	if _, _, err := sidecar.CreateToken(trust, "a", token.Rights{}, time.Time{}); err != nil {
+	if _, _, err := sidecar.CreateToken(t.Context(), trust, execution.Client{}, "a", token.Rights{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tryOpen(t, trust); err == nil || !strings.Contains(err.Error(), "revoke") {
 		t.Errorf("with a token: %v", err)
 	}
-	register := must(sidecar.Tokens(trust))
-	if _, err := register.Revoke("a"); err != nil {
+	request := execution.Request{Principal: execution.Local, Language: execution.Python, Code: "1"}
+	var rejected *execution.RejectedError
+	if _, err := running.Engine().Submit(t.Context(), request); !errors.As(err, &rejected) || rejected.Code != execution.CodeUnavailable || !strings.Contains(rejected.Message, "such as a:") {
+		t.Errorf("a server that runs already: %v", err)
+	}
+	if _, err := sidecar.RevokeToken(t.Context(), trust, execution.Client{}, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tryOpen(t, trust); err != nil {
@@ -353,12 +359,12 @@ func TestRightsThatNoServerWouldUnderstandAreNotGiven(t *testing.T) {
 		"not a file":              {Gear: "./x.yaml"},
 		"did you mean execute":    {Tools: []string{"exekute"}},
 	} {
-		if _, _, err := sidecar.CreateToken(o, "a", r, time.Time{}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, _, err := sidecar.CreateToken(t.Context(), o, execution.Client{}, "a", r, time.Time{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
 	for _, tools := range [][]string{{"execute", "get_operation", "cancel_operation", "list_packages"}, {"run_script"}, {"run_python_code"}} {
-		if _, _, err := sidecar.CreateToken(o, strings.ReplaceAll(tools[0], "_", "-"), token.Rights{Tools: tools}, time.Time{}); err != nil {
+		if _, _, err := sidecar.CreateToken(t.Context(), o, execution.Client{}, strings.ReplaceAll(tools[0], "_", "-"), token.Rights{Tools: tools}, time.Time{}); err != nil {
 			t.Errorf("%v: %v", tools, err)
 		}
 	}

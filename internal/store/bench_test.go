@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"iter"
 	"sync/atomic"
 	"testing"
 
@@ -137,4 +138,36 @@ func BenchmarkVerifyingAnEvent(b *testing.B) {
 		count.Add(r.Count())
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(count.Load()), "ns/event")
+}
+
+// BenchmarkTheEventsOfAnOperation looks for the first of a hundred thousand events, with
+// its index and by reading all of them.
+func BenchmarkTheEventsOfAnOperation(b *testing.B) {
+	s := open(b, store.Options{Dir: b.TempDir()})
+	all := make([]audit.Event, 100_000)
+	for i := range all {
+		all[i] = storetest.Event(storetest.Small("local", "1"), audit.Decided)
+	}
+	if err := s.Record(b.Context(), all...); err != nil {
+		b.Fatal(err)
+	}
+	wanted := all[0].Operation
+	for name, events := range map[string]iter.Seq2[audit.Entry, error]{"indexed": s.LatestOf(b.Context(), wanted, 0), "all": s.Latest(b.Context(), 0)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				found := 0
+				for entry, err := range events {
+					if err != nil {
+						b.Fatal(err)
+					}
+					if e, err := entry.Event(); err == nil && e.Operation == wanted {
+						found++
+					}
+				}
+				if found != 1 {
+					b.Fatal(found)
+				}
+			}
+		})
+	}
 }

@@ -20,7 +20,7 @@ func (s *SQLite) Record(ctx context.Context, events ...audit.Event) error {
 		return nil
 	}
 	events = s.signed(events)
-	err := s.writer.commit(ctx, 0, func(ctx context.Context, t *transaction) error { return t.record(ctx, events) })
+	err := s.commit(ctx, 0, func(ctx context.Context, t *transaction) error { return t.record(ctx, events) })
 	if err != nil {
 		return fmt.Errorf("record events: %w", err)
 	}
@@ -32,7 +32,7 @@ func (s *SQLite) Commit(ctx context.Context, id execution.ID, from, to execution
 	m, err := s.prepare(id, from, to, c)
 	if err == nil {
 		events = s.signed(events)
-		err = s.writer.commit(ctx, m.size, func(ctx context.Context, t *transaction) error {
+		err = s.commit(ctx, m.size, func(ctx context.Context, t *transaction) error {
 			if err := m.write(ctx, t); err != nil {
 				return err
 			}

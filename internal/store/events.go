@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
 // page is how many events are read at a time, so that no reader keeps the log from
@@ -40,6 +41,7 @@ func scanHead(row scanner) (audit.Anchor, error) {
 // it is reached. Whoever wants to follow begins anew behind the last one.
 func (s *SQLite) Events(ctx context.Context, after int64) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
+		after := after // each walk begins where the first did
 		previous, err := s.hashOf(ctx, after)
 		for more := err == nil; more; {
 			var entries []audit.Entry
@@ -62,12 +64,25 @@ func (s *SQLite) Events(ctx context.Context, after int64) iter.Seq2[audit.Entry,
 // Latest are those before the number, the newest first; 0 begins with the last of all.
 // The hashes of the entries before them are not set.
 func (s *SQLite) Latest(ctx context.Context, before int64) iter.Seq2[audit.Entry, error] {
+	return s.latest(ctx, before, "SELECT seq, hash, event FROM events WHERE seq < ? ORDER BY seq DESC LIMIT ?")
+}
+
+// LatestOf are those of [SQLite.Latest] that belong to an operation. One whose text
+// cannot be read belongs to none.
+func (s *SQLite) LatestOf(ctx context.Context, id execution.ID, before int64) iter.Seq2[audit.Entry, error] {
+	// The expression is that of the index.
+	return s.latest(ctx, before, `SELECT seq, hash, event FROM events WHERE CASE WHEN json_valid(event) THEN json_extract(event, '$.operation_id') END = ?3
+		AND seq < ?1 ORDER BY seq DESC LIMIT ?2`, string(id))
+}
+
+func (s *SQLite) latest(ctx context.Context, before int64, query string, more ...any) iter.Seq2[audit.Entry, error] {
 	if before == 0 {
 		before = 1<<63 - 1
 	}
 	return func(yield func(audit.Entry, error) bool) {
+		before := before
 		for {
-			entries, err := s.entries(ctx, "SELECT seq, hash, event FROM events WHERE seq < ? ORDER BY seq DESC LIMIT ?", before)
+			entries, err := s.entries(ctx, query, before, more...)
 			for _, e := range entries {
 				if !yield(e, nil) {
 					return
@@ -98,8 +113,8 @@ func (s *SQLite) hashOf(ctx context.Context, seq int64) (h audit.Hash, err error
 	return h, err
 }
 
-func (s *SQLite) entries(ctx context.Context, query string, at int64) (entries []audit.Entry, err error) {
-	rows, err := s.reads.QueryContext(ctx, query, at, page)
+func (s *SQLite) entries(ctx context.Context, query string, at int64, more ...any) (entries []audit.Entry, err error) {
+	rows, err := s.reads.QueryContext(ctx, query, append([]any{at, page}, more...)...)
 	if err != nil {
 		return nil, err
 	}

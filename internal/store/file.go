@@ -64,14 +64,29 @@ func tighten(name string) error {
 		err = os.Chmod(name, st.Mode().Perm()&mode)
 	}
 	if err != nil {
-		return fmt.Errorf("make the records private: %w", err)
+		return &Error{Path: name, Kind: ErrReadOnly, Err: fmt.Errorf("make the records private: %w", err)}
 	}
 	return nil
 }
 
+// access is how a connection may use the file.
+type access string
+
+const (
+	writing access = "rw"
+	reading access = "ro"
+	// frozen is for a file that nobody writes: it is read without its log, and without
+	// locks.
+	frozen access = "immutable"
+)
+
 // uri names the database and how a connection begins.
-func uri(path string, wait time.Duration, pragmas ...string) string {
-	q := url.Values{"mode": {"rw"}, "_busy_timeout": {strconv.FormatInt(wait.Milliseconds(), 10)}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+func uri(path string, how access, wait time.Duration, pragmas ...string) string {
+	q := url.Values{"mode": {string(how)}, "_busy_timeout": {strconv.FormatInt(wait.Milliseconds(), 10)}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+	if how == frozen {
+		q.Set("mode", string(reading))
+		q.Set("immutable", "1")
+	}
 	for _, p := range pragmas {
 		q.Add("_pragma", p)
 	}
@@ -84,8 +99,8 @@ func uri(path string, wait time.Duration, pragmas ...string) string {
 
 // connections opens a number of them, which wait for others as SQLite does: in coarse
 // steps.
-func connections(path string, most int, wait time.Duration, pragmas ...string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", uri(path, wait, pragmas...))
+func connections(path string, how access, most int, wait time.Duration, pragmas ...string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", uri(path, how, wait, pragmas...))
 	if err != nil {
 		return nil, err
 	}

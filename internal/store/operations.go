@@ -123,7 +123,7 @@ func (s *SQLite) Operation(ctx context.Context, id execution.ID) (Operation, exe
 // recorded of it before stays. Errors wrap [engine.ErrNotFound] and [ErrUnfinished].
 func (s *SQLite) Delete(ctx context.Context, id execution.ID, e audit.Event) error {
 	events := s.signed([]audit.Event{e})
-	err := s.writer.commit(ctx, 0, func(ctx context.Context, t *transaction) error {
+	err := s.commit(ctx, 0, func(ctx context.Context, t *transaction) error {
 		var n int64
 		var state execution.State
 		err := t.stateOf.QueryRowContext(ctx, string(id)).Scan(&n, &state)

@@ -281,3 +281,53 @@ func TestEventsCanBeFollowedAndReadBackwards(t *testing.T) {
 		t.Errorf("%d new events", news)
 	}
 }
+
+func TestTheEventsOfAnOperationAreFoundAmongThoseOfOthers(t *testing.T) {
+	s := open(t, store.Options{Dir: t.TempDir()})
+	var wanted execution.Record
+	for i := range 3 {
+		r := kept(t, s, storetest.Small("a", "1"))
+		must(t, s.Record(t.Context(), audit.Event{Time: storetest.Noon, Type: audit.Login}))
+		if i == 1 {
+			wanted = r
+		}
+	}
+	of := func(before int64) (seqs []int64) {
+		found := s.LatestOf(t.Context(), wanted.ID, before)
+		for range 2 { // the second walk finds the same
+			seqs = nil
+			for e, err := range found {
+				must(t, err)
+				seqs = append(seqs, e.Seq)
+			}
+		}
+		return seqs
+	}
+	if got := of(0); !slices.Equal(got, []int64{5, 4}) {
+		t.Errorf("%v", got)
+	}
+	if got := of(5); !slices.Equal(got, []int64{4}) {
+		t.Errorf("before 5: %v", got)
+	}
+	change(t, s.Path(), disarm+"UPDATE events SET event = 'no JSON' WHERE seq = 4")
+	if got := of(0); !slices.Equal(got, []int64{5}) {
+		t.Errorf("with one that cannot be read: %v", got)
+	}
+}
+
+func TestRecordsOfTheFirstSchemaAreBroughtUpToDate(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, store.Options{Dir: dir})
+	r := kept(t, s, storetest.Full())
+	must(t, s.Close())
+	change(t, s.Path(), "DROP INDEX events_of_operation; DELETE FROM migrations WHERE number = 2; PRAGMA user_version = 1")
+	s = open(t, store.Options{Dir: dir, Version: "v2"})
+	n := 0
+	for _, err := range s.LatestOf(t.Context(), r.ID, 0) {
+		must(t, err)
+		n++
+	}
+	if all := events(t, s); n != len(all) || n == 0 {
+		t.Errorf("%d of %d events", n, len(all))
+	}
+}

@@ -34,7 +34,7 @@ func (s *SQLite) Retain(ctx context.Context, r Retention, now time.Time) (int, e
 		some := victims[:min(atOnce, len(victims))]
 		victims = victims[len(some):]
 		var removed int
-		err := s.writer.commit(ctx, int64(len(some))*commitBytes, func(ctx context.Context, t *transaction) (err error) {
+		err := s.commit(ctx, int64(len(some))*commitBytes, func(ctx context.Context, t *transaction) (err error) {
 			removed, err = t.dropFinished(ctx, some)
 			return err
 		})
@@ -56,7 +56,7 @@ const fewPages = 256
 // shrink gives free pages back, some at a time.
 func (s *SQLite) shrink(ctx context.Context) error {
 	for left := fewPages; left >= fewPages; {
-		err := s.writer.commit(ctx, fewPages*4096, func(ctx context.Context, t *transaction) error {
+		err := s.commit(ctx, fewPages*4096, func(ctx context.Context, t *transaction) error {
 			if err := t.free.QueryRowContext(ctx).Scan(&left); err != nil || left < fewPages {
 				return err
 			}

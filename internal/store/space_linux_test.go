@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -144,4 +145,92 @@ func TestAReadOnlyDirectoryIsNamedAndLeftAsItIs(t *testing.T) {
 	}
 	kept(t, s, storetest.Full())
 	events(t, s)
+}
+
+// copied copies the files of the records as they lie on the disk.
+func copied(t *testing.T, from, to string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(to, name), text, 0o600))
+	}
+}
+
+func TestRecordsOnADiskThatIsMountedForReadingAreReadWholeOrNotAtAll(t *testing.T) {
+	dir, ok := mounting(t, "size=8m")
+	if !ok {
+		return
+	}
+	const wal, shm = store.File + "-wal", store.File + "-shm"
+	live := open(t, store.Options{Dir: t.TempDir()})
+	r := kept(t, live, storetest.Full())
+	n := len(events(t, live))
+	closed := open(t, store.Options{Dir: t.TempDir()})
+	kept(t, closed, r)
+	must(t, closed.Close())
+	here := filepath.Dir(closed.Path())
+	must(t, os.WriteFile(filepath.Join(here, "empty"), nil, 0o600))
+	for name, c := range map[string]struct {
+		from  string
+		files []string
+		why   string
+	}{
+		"closed in order":             {here, []string{store.File}, ""},
+		"with an empty log":           {here, []string{store.File, "empty"}, ""},
+		"after a kill":                {filepath.Dir(live.Path()), []string{store.File, wal, shm}, ""},
+		"after a kill, index is lost": {filepath.Dir(live.Path()), []string{store.File, wal}, "copy the three files"},
+		"nothing is there":            {here, nil, "there are no records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sub := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+			must(t, os.Mkdir(sub, 0o700))
+			copied(t, c.from, sub, c.files...)
+			if _, err := os.Stat(filepath.Join(sub, "empty")); err == nil {
+				must(t, os.Rename(filepath.Join(sub, "empty"), filepath.Join(sub, wal)))
+			}
+			remount(t, dir, unix.MS_RDONLY, "size=8m")
+			defer remount(t, dir, 0, "size=8m")
+			before := dirEntries(t, sub)
+			s, err := store.OpenToRead(t.Context(), sub)
+			if c.why != "" {
+				if err == nil || !strings.Contains(err.Error(), c.why) || !strings.Contains(err.Error(), sub) {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			must(t, err)
+			if got, err := s.Load(t.Context(), r.Request.Principal, r.ID); err != nil || got.Result.Status != r.Result.Status {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if report, err := s.Verify(t.Context()); err != nil || report.Count() != int64(n) {
+				t.Errorf("%+v, %v", report, err)
+			}
+			if err := create(s, storetest.Small("local", "1")); !errors.Is(err, store.ErrReadOnly) {
+				t.Errorf("a commit: %v", err)
+			}
+			must(t, s.Close())
+			if after := dirEntries(t, sub); !slices.Equal(after, before) {
+				t.Errorf("%v, before %v", after, before)
+			}
+		})
+	}
+}
+
+func TestWhoReadsRecordsAsUnchangingIsToldWhenTheyWereChanged(t *testing.T) {
+	dir, ok := mounting(t, "size=8m")
+	if !ok {
+		return
+	}
+	s := open(t, store.Options{Dir: dir})
+	kept(t, s, storetest.Full())
+	must(t, s.Close())
+	remount(t, dir, unix.MS_RDONLY, "size=8m")
+	reader, err := store.OpenToRead(t.Context(), dir)
+	must(t, err)
+	remount(t, dir, 0, "size=8m")
+	kept(t, open(t, store.Options{Dir: dir}), storetest.Full())
+	if err := reader.Close(); err == nil || !strings.Contains(err.Error(), "do it again") {
+		t.Errorf("%v", err)
+	}
 }

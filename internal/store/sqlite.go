@@ -1,3 +1,9 @@
+// Package store keeps operations and their events in a data directory, for every process
+// of it and beyond their lives.
+//
+// What an operation means is the engine's business, and what an event says and how
+// events are chained is audit's: this room only moves records between states, all or
+// nothing, together with their events.
 package store
 
 import (
@@ -72,7 +78,8 @@ type SQLite struct {
 	reads  *sql.DB
 	load   *sql.Stmt
 	state  *sql.Stmt
-	writer *writer
+	writer *writer         // nil when the records are only read
+	still  map[string]mark // what must not change while it is read, see [OpenToRead]
 
 	closing sync.Once
 	closed  error
@@ -106,25 +113,38 @@ func (s *SQLite) open(ctx context.Context) error {
 	// What is deleted is overwritten: it may be code that is not to be kept. The log is
 	// worked off beside the commits, not by one of them. Commits wait for other processes
 	// in finer steps than SQLite does.
-	if s.db, err = connections(s.path, 2, 0, synchronous, "secure_delete(ON)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)"); err != nil {
+	if s.db, err = connections(s.path, writing, 2, 0, synchronous, "secure_delete(ON)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)"); err != nil {
 		return err
 	}
 	if err := waitFor(ctx, s.options.Wait, func() error { return s.prepareSchema(ctx) }); err != nil {
 		return err
 	}
-	if s.reads, err = connections(s.path, readers, readWait, "query_only(ON)"); err != nil {
+	if s.reads, err = connections(s.path, writing, readers, readWait, "query_only(ON)"); err != nil {
 		return err
 	}
-	if s.load, err = s.reads.PrepareContext(ctx, loadRecord); err != nil {
-		return err
-	}
-	if s.state, err = s.reads.PrepareContext(ctx, "SELECT state FROM operations WHERE id = ? AND principal = ?"); err != nil {
+	if err := s.prepareReads(ctx); err != nil {
 		return err
 	}
 	return waitFor(ctx, s.options.Wait, func() (err error) {
 		s.writer, err = startWriter(ctx, s.path, s.db, s.options.Wait)
 		return err
 	})
+}
+
+func (s *SQLite) prepareReads(ctx context.Context) (err error) {
+	if s.load, err = s.reads.PrepareContext(ctx, loadRecord); err != nil {
+		return err
+	}
+	s.state, err = s.reads.PrepareContext(ctx, "SELECT state FROM operations WHERE id = ? AND principal = ?")
+	return err
+}
+
+// commit has the writer do something, unless this is for reading alone.
+func (s *SQLite) commit(ctx context.Context, bytes int64, do func(context.Context, *transaction) error) error {
+	if s.writer == nil {
+		return &Error{Path: s.path, Kind: ErrReadOnly, Err: errors.New("they were opened for reading")}
+	}
+	return s.writer.commit(ctx, bytes, do)
 }
 
 // readers bounds the connections that read: each is a thread's work at most.
@@ -167,7 +187,7 @@ func (s *SQLite) Close() error {
 				errs = append(errs, db.Close())
 			}
 		}
-		s.closed = explain(s.path, errors.Join(errs...))
+		s.closed = explain(s.path, errors.Join(append(errs, s.checkStill())...))
 	})
 	return s.closed
 }

@@ -93,7 +93,7 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func(testing.TB) storetest.Subject {
 		s := &sink{}
 		return storetest.Subject{
-			Store: store.NewMemory(s.take),
+			Store: storetest.NewMemory(s.take),
 			Events: func() []audit.Event {
 				s.mu.Lock()
 				defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
-	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/store/storetest"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
 )
 
@@ -84,7 +84,7 @@ func life(t testing.TB, j telemetry.Journal, l execution.Language, res execution
 }
 
 func memory() telemetry.Journal {
-	return store.NewMemory(func(context.Context, ...audit.Event) error { return nil })
+	return storetest.NewMemory(func(context.Context, ...audit.Event) error { return nil })
 }
 
 func TestEachExecutionEndsOnceInTheMetrics(t *testing.T) {
@@ -126,7 +126,7 @@ func TestEachExecutionEndsOnceInTheMetrics(t *testing.T) {
 func TestWhatTheStoreDoesNotKeepIsCountedAsAFailureAndNothingElse(t *testing.T) {
 	m := metrics(t)
 	broken := errors.New("the disk is full")
-	j := m.Journal(store.NewMemory(func(context.Context, ...audit.Event) error { return broken }))
+	j := m.Journal(storetest.NewMemory(func(context.Context, ...audit.Event) error { return broken }))
 	create := execution.Change{Create: &execution.Record{}}
 	if err := j.Commit(t.Context(), "op_1", "", execution.StateSubmitted, create, audit.Event{Type: audit.Requested}); !errors.Is(err, broken) {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
-	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/store/storetest"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
 )
 
@@ -77,7 +77,7 @@ func TestEachEventIsOneLineWithItsIDsAndWithoutSecrets(t *testing.T) {
 
 func TestEventsAreKeptWithoutSecretsAndTheCallersStayAsTheyAre(t *testing.T) {
 	var kept []audit.Event
-	j := telemetry.Redacted(store.NewMemory(func(_ context.Context, events ...audit.Event) error {
+	j := telemetry.Redacted(storetest.NewMemory(func(_ context.Context, events ...audit.Event) error {
 		kept = append(kept, events...)
 		return nil
 	}), redactor(t))

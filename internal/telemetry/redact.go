@@ -30,6 +30,14 @@ func (j *redactedJournal) Commit(ctx context.Context, id execution.ID, from, to 
 	return j.Journal.Commit(ctx, id, from, to, c, j.masked(events)...)
 }
 
+// Interrupt implements [engine.Journal].
+func (j *redactedJournal) Interrupt(ctx context.Context, alive func(string) bool, end func(execution.Record) (execution.Change, audit.Event)) (int, error) {
+	return j.Journal.Interrupt(ctx, alive, func(r execution.Record) (execution.Change, audit.Event) {
+		change, event := end(r)
+		return change, j.masked([]audit.Event{event})[0]
+	})
+}
+
 // masked leaves the caller's events as they are.
 func (j *redactedJournal) masked(events []audit.Event) []audit.Event {
 	out := make([]audit.Event, len(events))

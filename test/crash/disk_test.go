@@ -162,6 +162,13 @@ func TestAFullDiskRefusesCallsAndLosesNothingAndIsOverWithoutARestart(t *testing
 		}
 		return ""
 	})
+	for _, args := range [][]string{{"serve"}, {"serve", "--http", "127.0.0.1:0"}, {"exec", "-c", "1"}, {"token", "create", "late"}} {
+		// A new one needs room: it says so, and ends.
+		_, errOut, exit := command(t, append(args, "--data-dir", dir+"-new")...)
+		if exit == 0 || !strings.Contains(errOut, "disk is full") || !strings.Contains(errOut, "then do this again") {
+			t.Errorf("%v: exit code %d: %s", args, exit, errOut)
+		}
+	}
 	for _, a := range told { // what was finished is there to be read all along
 		if now := servers[1].outcome(t, a.Operation); !bytes.Equal(now.raw, a.raw) {
 			t.Errorf("a client was told\n%s\nand with a full disk\n%s", a.raw, now.raw)
@@ -258,12 +265,18 @@ func TestADirectoryThatCannotBeWrittenIsRefusedAndLosesNothing(t *testing.T) {
 			t.Errorf("serve %v: exit code %d: %s", flags, exit, errOut)
 		}
 	}
-	for _, args := range [][]string{{"operations", "show", told.Operation}, {"operations", "delete", told.Operation}, {"audit", "verify"}} {
-		_, errOut, exit := command(t, append(args, "--data-dir", dir)...)
-		if exit == 0 || !strings.Contains(errOut, "cannot be written") || !strings.Contains(errOut, dir) {
-			t.Errorf("%v: exit code %d: %s", args, exit, errOut)
+	_, errOut, exit := command(t, "operations", "delete", told.Operation, "--data-dir", dir)
+	if exit == 0 || !strings.Contains(errOut, "cannot be written") || !strings.Contains(errOut, dir) {
+		t.Errorf("delete: exit code %d: %s", exit, errOut)
+	}
+	for _, args := range [][]string{
+		{"operations", "list"}, {"operations", "show", told.Operation}, {"audit", "list"}, {"audit", "show", "1"}, {"audit", "verify"}, {"audit", "export"}, {"audit", "anchor"},
+	} {
+		if out, errOut, exit := command(t, append(args, "--data-dir", dir)...); exit != 0 || errOut != "" || out == "" {
+			t.Errorf("%v: exit code %d: %s%s", args, exit, out, errOut)
 		}
 	}
+	requireKept(t, dir, told)
 	if err := unix.Mount("", disk, "", unix.MS_REMOUNT, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
 // Package storetest is the suite that every store passes: the contract of
-// [engine.Journal], whatever keeps the records.
+// [engine.Journal], whatever keeps the records; and [Memory], a store for the tests of
+// others.
 package storetest
 
 import (

@@ -1,11 +1,4 @@
-// Package store keeps operations and their events: [SQLite] in a data directory, for
-// every process of it and beyond their lives, [Memory] as long as the process lives, for
-// tests and measurements.
-//
-// What an operation means is the engine's business, and what an event says and how
-// events are chained is audit's: this room only moves records between states, all or
-// nothing, together with their events.
-package store
+package storetest
 
 import (
 	"context"
@@ -29,8 +22,8 @@ const (
 // the commit fails with it.
 type Sink func(context.Context, ...audit.Event) error
 
-// Memory keeps records in memory and hands events to a sink. It is safe for
-// concurrent use.
+// Memory keeps records in memory and hands events to a sink: for tests and measurements
+// of what stands before a store. It is safe for concurrent use.
 type Memory struct {
 	sink Sink
 
