@@ -68,9 +68,9 @@ func (s *SQLite) Latest(ctx context.Context, before int64) iter.Seq2[audit.Entry
 }
 
 // LatestOf are those of [SQLite.Latest] that belong to an operation. One whose text
-// cannot be read belongs to none.
+// cannot be read belongs to none. All events are looked through: an index would cost
+// every commit.
 func (s *SQLite) LatestOf(ctx context.Context, id execution.ID, before int64) iter.Seq2[audit.Entry, error] {
-	// The expression is that of the index.
 	return s.latest(ctx, before, `SELECT seq, hash, event FROM events WHERE CASE WHEN json_valid(event) THEN json_extract(event, '$.operation_id') END = ?3
 		AND seq < ?1 ORDER BY seq DESC LIMIT ?2`, string(id))
 }

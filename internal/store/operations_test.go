@@ -314,20 +314,3 @@ func TestTheEventsOfAnOperationAreFoundAmongThoseOfOthers(t *testing.T) {
 		t.Errorf("with one that cannot be read: %v", got)
 	}
 }
-
-func TestRecordsOfTheFirstSchemaAreBroughtUpToDate(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, store.Options{Dir: dir})
-	r := kept(t, s, storetest.Full())
-	must(t, s.Close())
-	change(t, s.Path(), "DROP INDEX events_of_operation; DELETE FROM migrations WHERE number = 2; PRAGMA user_version = 1")
-	s = open(t, store.Options{Dir: dir, Version: "v2"})
-	n := 0
-	for _, err := range s.LatestOf(t.Context(), r.ID, 0) {
-		must(t, err)
-		n++
-	}
-	if all := events(t, s); n != len(all) || n == 0 {
-		t.Errorf("%d of %d events", n, len(all))
-	}
-}
