@@ -25,7 +25,7 @@ type settings struct {
 // table is every setting of Gearbox, one row each. A row is all that a new setting
 // needs beside the variable that it goes to.
 func (s *settings) table() config.Table {
-	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.httpTable(), s.recordsTable(), s.logTable())
+	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.principalTable(), s.httpTable(), s.recordsTable(), s.logTable())
 }
 
 // rulesTable is what decides on runs.
@@ -129,6 +129,21 @@ func (s *settings) poolTable() config.Table {
 		{
 			Key: "pool.recycle_age", Flag: "recycle-age", Value: config.Duration(&p.RecycleAge, sidecar.LeastAge, sidecar.Longest), Default: "1h",
 			Usage: "replace a fork server after `TIME`", ServerOnly: true, Reload: true,
+		},
+	}
+}
+
+// principalTable bounds what each principal may start.
+func (s *settings) principalTable() config.Table {
+	p := &s.server.Principal
+	return config.Table{
+		{
+			Key: "principal.concurrency", Flag: "principal-concurrency", Value: config.Number(&p.Concurrency, 0, sidecar.MostOfPrincipal), Default: "0", ServerOnly: true, Reload: true,
+			Usage: "let each principal have at most `N` executions under way at once, 0 for any number", Meaning: "A token that was made with a number of its own has that one.",
+		},
+		{
+			Key: "principal.rate", Flag: "principal-rate", Value: config.Number(&p.Rate, 0, sidecar.MostOfPrincipal), Default: "0", ServerOnly: true, Reload: true,
+			Usage: "let each principal start at most `N` executions a minute, 0 for any number", Meaning: "As for principal.concurrency. A sixth of them may come together.",
 		},
 	}
 }

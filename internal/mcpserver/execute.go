@@ -40,8 +40,8 @@ func (s *service) run(ctx context.Context, req *mcp.CallToolRequest, args execut
 	if err != nil {
 		return execution.Result{}, err
 	}
-	res, err := s.wait(ctx, req, id, wait)
-	if asked(ctx) && (err != nil || !res.Status.Final()) {
+	res, left, err := s.wait(ctx, req, id, wait)
+	if (left || asked(ctx)) && (err != nil || !res.Status.Final()) {
 		res, err = s.cancel(ctx, id)
 	}
 	return s.settled(ctx, id, res, err), nil
@@ -79,18 +79,19 @@ func (s *service) cancel(ctx context.Context, id execution.ID) (execution.Result
 }
 
 // wait waits for the end of an operation and meanwhile tells the client, if it
-// asked for that, that something still happens. A client that ends its session goes
-// without the answer, and the operation goes on.
-func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (execution.Result, error) {
-	stop := s.keepAlive(ctx, req)
+// asked for that, that something still happens. It reports whether the client left
+// meanwhile: who ends its session goes without the answer.
+func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (res execution.Result, left bool, err error) {
+	stop := s.keepAlive(ctx, req, id)
 	defer stop()
 	here, done := s.left.during(ctx, req.Session.ID())
 	defer done()
-	res, err := s.engine.Wait(here, s.caller.Principal, id, d)
-	if err != nil && here.Err() != nil && ctx.Err() == nil {
-		return s.engine.Wait(ctx, s.caller.Principal, id, 0)
+	res, err = s.engine.Wait(here, s.caller.Principal, id, d)
+	left = here.Err() != nil && ctx.Err() == nil
+	if err != nil && left {
+		res, err = s.engine.Wait(ctx, s.caller.Principal, id, 0)
 	}
-	return res, err
+	return res, left, err
 }
 
 // client is what the other end says of itself.

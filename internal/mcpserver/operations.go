@@ -52,14 +52,14 @@ func (s *service) getOperation(ctx context.Context, req *mcp.CallToolRequest) (*
 		return s.output(ctx, req, id, args, wait)
 	}
 	// Giving up on this call is not giving up on the operation.
-	res, err := s.wait(ctx, req, id, wait)
+	res, _, err := s.wait(ctx, req, id, wait)
 	return answer(s.settled(ctx, id, res, err)), nil
 }
 
 // output reads on where an answer left off.
 func (s *service) output(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, args getArguments, wait time.Duration) (*mcp.CallToolResult, error) {
 	if wait > 0 {
-		if _, err := s.wait(ctx, req, id, wait); err != nil {
+		if _, _, err := s.wait(ctx, req, id, wait); err != nil {
 			return nil, err
 		}
 	}

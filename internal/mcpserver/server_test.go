@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -134,39 +133,6 @@ func TestBrokenConnectionLeavesTheOperation(t *testing.T) {
 	case <-cancelled:
 		t.Error("the operation was cancelled")
 	default:
-	}
-}
-
-func TestProgressIsSentWhileACallWithATokenRuns(t *testing.T) {
-	for _, withToken := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			var got []float64
-			s, _ := newServer(t, Config{})
-			session := connect(t, s, "2025-11-25", &mcp.ClientOptions{
-				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-					got = append(got, r.Params.Progress)
-				},
-			})
-			p := &mcp.CallToolParams{Name: "execute", Arguments: map[string]any{"code": "forever", "wait_seconds": 45}}
-			if withToken {
-				p.SetProgressToken("token")
-			}
-			start := time.Now()
-			if _, err := session.CallTool(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			if waited := time.Since(start); waited != 45*time.Second {
-				t.Errorf("answered after %v", waited)
-			}
-			synctest.Wait()
-			want := []float64{10, 20, 30, 40}
-			if !withToken {
-				want = nil
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("token %v: progress %v, want %v", withToken, got, want)
-			}
-		})
 	}
 }
 

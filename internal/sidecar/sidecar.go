@@ -31,6 +31,7 @@ import (
 type Sidecar struct {
 	engine      *engine.Engine
 	limiter     *quota.Limiter
+	bounds      *bounds
 	records     *store.SQLite
 	metrics     *telemetry.Metrics
 	logins      logins
@@ -123,7 +124,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.environment = &environment{places: s.places, gears: s.gears}
-	s.limiter, s.logins = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), logins{journal, s.metrics}
+	s.bounds = newBounds(s.gears.tokens, o.Principal)
+	s.limiter, s.logins = quota.New(s.engine, s.bounds, time.Now), logins{journal, s.metrics}
 	var extension mcpserver.Extension
 	if o.ConformanceFixtures {
 		extension = fixtures.New()
