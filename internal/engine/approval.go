@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
@@ -155,6 +156,19 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 	op.id, op.granted, op.approval, op.state = r.ID, granted, r.Approval, execution.StateResumed
 	op.beginning.Do(func() { close(op.begun) })
 	return op, nil
+}
+
+// narrow takes back what a question lists when the permit does not rest on the yes to it:
+// the rules may have changed so that nobody has to be asked. The sandbox was made for that
+// list, and another one takes its place.
+func (e *Engine) narrow(op *operation, permit authz.Permit) (err error) {
+	if op.approval == nil || permit.Approved() {
+		return nil
+	}
+	e.leave(op.seat, 0)
+	op.seat, op.granted = nil, op.gear
+	op.place, err = e.c.Places.Place(op.ctx, op.request.Principal, op.gear, op.request.Language)
+	return err
 }
 
 func permissionsOf(q *execution.Approval) []policy.Permission {
