@@ -6,14 +6,41 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
-const waitingRecords = "SELECT " + recordColumns + " WHERE o.state IN ('pending', 'approved') ORDER BY o.n"
+const waitingRecords = "SELECT " + recordColumns + " WHERE o.state = 'pending' OR o.state = 'approved' ORDER BY o.n"
 
-// Waiting implements [engine.Journal].
+// Due implements [engine.Journal].
+func (s *SQLite) Due(ctx context.Context, now time.Time) (all []engine.Due, err error) {
+	rows, err := s.due.QueryContext(ctx, nanoseconds(now))
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer func() { err = errors.Join(err, explain(s.path, rows.Close())) }()
+	for rows.Next() {
+		var d engine.Due
+		var until int64
+		if err := rows.Scan(&d.ID, &d.Principal, &d.Instance, &until); err != nil {
+			return nil, explain(s.path, err)
+		}
+		d.Until = moment(until)
+		all = append(all, d)
+	}
+	return all, explain(s.path, rows.Err())
+}
+
+// dueOperations finds them by two small indexes, whatever else waits.
+const dueOperations = `SELECT id, principal, instance, until FROM (
+	SELECT n, id, principal, instance, until FROM operations WHERE state = 'approved'
+	UNION ALL
+	SELECT n, id, principal, instance, until FROM operations WHERE state = 'pending' AND until <= ?
+) ORDER BY n`
+
+// Waiting implements approval.Journal.
 func (s *SQLite) Waiting(ctx context.Context) (all []execution.Record, err error) {
 	rows, err := s.reads.QueryContext(ctx, waitingRecords)
 	if err != nil {
@@ -33,6 +60,8 @@ func (s *SQLite) Waiting(ctx context.Context) (all []execution.Record, err error
 // asking is the part of a transition that has to do with a human.
 type asking struct {
 	question []any // without the id, nil when none is put
+	until    int64 // when that expires
+	forget   bool  // code and inputs are kept until it is answered, and no longer
 	answer   []any // without the id, nil when none is given
 	of       []byte
 	instance string
@@ -47,7 +76,7 @@ func prepareAsking(c execution.Change) (a asking, err error) {
 		if err != nil {
 			return a, fmt.Errorf("encode the question: %w", err)
 		}
-		a.question = []any{q.Hash[:], text}
+		a.question, a.until = []any{q.Hash[:], text}, nanoseconds(q.Expires)
 	}
 	if c.Answer != nil {
 		text, err := encodeJSON(c.Answer)
@@ -80,6 +109,7 @@ func (a asking) write(ctx context.Context, t *transaction, id string) error {
 		wanted    bool
 	}{
 		{t.question, a.question, a.question != nil},
+		{t.until, []any{a.until, a.forget}, a.question != nil},
 		{t.answer, a.answer, a.answer != nil},
 		{t.own, []any{a.instance}, a.instance != ""},
 	} {
