@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/analysis"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
@@ -17,14 +18,14 @@ const questionVersion = "gearbox approval 1"
 func question(a Action, asked []Verdict, now time.Time, patience time.Duration) execution.Approval {
 	q := execution.Approval{Created: now.UTC(), Expires: now.Add(patience).UTC()}
 	q.Hash = questionHash(a, asked, q.Expires)
-	lines := strings.Split(a.Source, "\n")
+	lines := strings.Split(a.Source, "\n") // once: there may be very many of both
 	for _, v := range asked {
 		p := v.Decision.Permission
 		one := execution.Asked{
 			Kind: string(p.Kind), Target: p.Target, Line: p.Line, Column: p.Column, Reason: v.Decision.Reason, Allow: v.Allow,
 		}
 		if 0 < p.Line && p.Line <= len(lines) {
-			one.Source = lines[p.Line-1]
+			one.Source = analysis.Visible(lines[p.Line-1])
 		}
 		q.Asked = append(q.Asked, one)
 	}
@@ -58,7 +59,7 @@ func questionHash(a Action, asked []Verdict, expires time.Time) execution.Digest
 	}
 	for _, v := range asked {
 		p := v.Decision.Permission
-		parts = append(parts, fmt.Appendf(nil, "%s %d:%d", p, p.Line, p.Column))
+		parts = append(parts, []byte(p.Kind), []byte(p.Target), fmt.Appendf(nil, "%d %d", p.Line, p.Column))
 	}
 	return execution.DigestOf(parts...)
 }

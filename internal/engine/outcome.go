@@ -159,6 +159,13 @@ func (op *operation) failed() execution.Result {
 	return end(op.base(v.status), v, -1)
 }
 
+// unasked is the answer when a human could not be asked.
+func (op *operation) unasked(err error) execution.Result {
+	reason := "This needs a human's yes, and the question could not be recorded. So it was not put, and nothing was run: " + because(err) + "."
+	v := verdict{execution.StatusInternalError, execution.CodeInternal, reason}
+	return end(op.base(v.status), v, -1)
+}
+
 // unrecorded is the answer when the end could not be recorded.
 func unrecorded(op *operation) execution.Result {
 	v := verdict{execution.StatusInternalError, execution.CodeInternal, "How this ended could not be recorded yet, so it is not told. It will be once it can be: ask with get_operation."}

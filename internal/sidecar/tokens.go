@@ -104,23 +104,24 @@ func checkRights(dataDir string, r token.Rights) error {
 	return nil
 }
 
-// ceiling is the gear that bounds a principal; nil for none.
-func (g *gears) ceiling(p execution.Principal, registry *gear.Registry) (*gear.Gear, error) {
+// ceiling is the gear that bounds a principal, nil for none, and the languages that it
+// may write, none for all.
+func (g *gears) ceiling(p execution.Principal, registry *gear.Registry) (*gear.Gear, []execution.Language, error) {
 	if p.Class() == execution.ClassLocal {
-		return nil, nil
+		return nil, nil, nil
 	}
 	t, err := g.tokens.Of(p)
 	if errors.Is(err, token.ErrRefused) {
-		return nil, &execution.RejectedError{Code: execution.CodeInvalidArgument, Message: "your token is no longer valid"}
+		return nil, nil, &execution.RejectedError{Code: execution.CodeInvalidArgument, Message: "your token is no longer valid"}
 	}
 	if err != nil || t.Gear == "" {
-		return nil, err
+		return nil, t.Languages, err
 	}
 	c, err := registry.Get(t.Gear)
 	if err != nil {
-		return nil, fmt.Errorf("the ceiling of %s: %w", p, err)
+		return nil, nil, fmt.Errorf("the ceiling of %s: %w", p, err)
 	}
-	return &c, nil
+	return &c, t.Languages, nil
 }
 
 // bounds are those of the holders of tokens.
