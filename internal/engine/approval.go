@@ -88,6 +88,17 @@ func (e *Engine) settle(ctx context.Context, d Due, elsewhere bool) (bool, error
 	return e.resume(ctx, r)
 }
 
+// ResumeOne takes up one operation that this process put the question about, if a human
+// said yes to it, and ends it if its time is over. It is false as long as it waits, for a
+// human or for a place.
+func (e *Engine) ResumeOne(ctx context.Context, p execution.Principal, id execution.ID) (bool, error) {
+	r, err := e.c.Journal.Load(ctx, p, id)
+	if err != nil || !r.State.Waits() {
+		return err == nil, err
+	}
+	return e.settle(ctx, Due{ID: id, Principal: p, Instance: r.Instance, Until: r.Approval.Until()}, false)
+}
+
 // resume takes one up. It is false without an error when another process was first, and
 // when there is no place for it now.
 func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
