@@ -197,7 +197,7 @@ func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.I
 		}
 		return op.answer, nil
 	}
-	rec, err := e.follow(ctx, p, id, d)
+	rec, err := e.follow(ctx, p, id, d, func(s execution.State) bool { return s == execution.StateFinished })
 	if err != nil {
 		return execution.Result{}, notFound(id, err)
 	}

@@ -15,8 +15,8 @@ import (
 // streams are the names of what a program writes to.
 var streams = [...]string{"stdout", "stderr"}
 
-// tools are the default tools, in the order in which they are listed.
-func (s *service) tools(languages []execution.Language) []tool {
+// defaultTools are the tools, in the order in which they are listed.
+func (s *service) defaultTools(languages []execution.Language) []tool {
 	tools := []tool{
 		{getOperationTool(), s.getOperation},
 		{cancelOperationTool(), s.cancelOperation},
@@ -43,7 +43,7 @@ func executeTool(languages []execution.Language) *mcp.Tool {
 	return &mcp.Tool{
 		Name: "execute",
 		Description: what + " in a sandbox and get its output. " + value + "Every call starts fresh: nothing is kept from earlier calls. The working directory is /workspace. " +
-			"Code that needs more than the operator permits is refused before it runs, with the line and what to change.",
+			"Code that needs more than the operator permits is refused before it runs, with the line and what to change, or waits for the user's approval.",
 		Annotations: runs("Run code"),
 		InputSchema: object([]property{
 			{"code", &jsonschema.Schema{Type: "string", Description: "The source to run."}},
@@ -151,7 +151,7 @@ func timeoutSchema(most time.Duration) *jsonschema.Schema {
 }
 
 func waitProperty() property {
-	s := number("Wait at most so long for the end; after that the answer is \"running\".", execution.MaxWait)
+	s := number("Wait at most so long for the end; after that the answer is \"running\". Only when it is given, the call waits for a human who is asked, too.", execution.MaxWait)
 	s.Minimum = new(0.0)
 	s.Default = json.RawMessage(strconv.Itoa(int(execution.DefaultWait.Seconds())))
 	return property{"wait_seconds", s}
@@ -164,7 +164,7 @@ func operationProperty() property {
 // ToolNames lists every tool that a server may offer, with every compatibility profile.
 func ToolNames() []string {
 	s := &service{Server: &Server{}}
-	tools := s.tools([]execution.Language{execution.Python})
+	tools := s.defaultTools([]execution.Language{execution.Python})
 	for _, name := range Profiles() {
 		if p, err := profile(name); err == nil {
 			tools = append(tools, p(s))
