@@ -134,7 +134,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	s.server, err = mcpserver.New(mcpserver.Config{
 		ApprovalPage: page,
-		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
+		Extension:    extension, Observer: newRefusals(journal, s.metrics, l),
 		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
