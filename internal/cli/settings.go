@@ -25,7 +25,7 @@ type settings struct {
 // table is every setting of Gearbox, one row each. A row is all that a new setting
 // needs beside the variable that it goes to.
 func (s *settings) table() config.Table {
-	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.httpTable(), s.recordsTable(), s.logTable())
+	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.httpTable(), s.approvalsTable(), s.recordsTable(), s.logTable())
 }
 
 // rulesTable is what decides on runs.
@@ -164,6 +164,21 @@ func (s *settings) httpTable() config.Table {
 		{
 			Key: "http.stop_timeout", Flag: "stop-timeout", Value: config.Duration(&w.StopTimeout, time.Second, sidecar.Longest), Default: "20s", ServerOnly: true,
 			Usage: "let calls go on for `TIME` when the server is stopped",
+		},
+	}
+}
+
+// approvalsTable is whether and how humans are asked.
+func (s *settings) approvalsTable() config.Table {
+	a := &s.server.Approvals
+	return config.Table{
+		{
+			Key: "approvals.mode", Flag: "approvals", Value: config.Text(&a.Mode, config.OneOf("on", "off")), Default: "on", Reload: true,
+			Usage: "ask a human what the rules say to ask, `on|off`", Meaning: "When off, it is denied at once, and the answer names the rule that would permit it.",
+		},
+		{
+			Key: "approvals.expire", Flag: "approvals-expire", Value: config.Duration(&a.Patience, sidecar.LeastPatience, sidecar.MostPatience), Default: "1h", Reload: true,
+			Usage: "a question stands for `TIME`", Meaning: "Then the operation ends as denied.",
 		},
 	}
 }

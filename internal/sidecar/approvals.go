@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -78,14 +79,33 @@ func (s *Sidecar) followApprovals(ctx context.Context, l *slog.Logger) {
 		case <-s.approved:
 		case <-look.C:
 		}
+		if s.rulesChanged.CompareAndSwap(true, false) {
+			if err := s.takeRules(ctx); err != nil && ctx.Err() == nil {
+				l.Error("the rules could not be read anew", "error", err)
+			}
+		}
 	}
+}
+
+// wake is what an instance is told when something was decided.
+type wake struct {
+	// Rules tells that the rules file was added to.
+	Rules bool `json:"rules,omitempty"`
 }
 
 // approvedPath is where an instance is told that something was decided.
 const approvedPath = "/approved"
 
-// handleApproved only wakes: what was decided stands in the records.
-func (s *Sidecar) handleApproved(w http.ResponseWriter, _ *http.Request) {
+// handleApproved only wakes: what was decided stands in the records and the rules file.
+func (s *Sidecar) handleApproved(w http.ResponseWriter, r *http.Request) {
+	var told wake
+	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		instance.Fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if told.Rules {
+		s.rulesChanged.Store(true)
+	}
 	select {
 	case s.approved <- struct{}{}:
 	default:

@@ -29,28 +29,30 @@ import (
 
 // Sidecar is one running Gearbox. Close ends it.
 type Sidecar struct {
-	engine      *engine.Engine
-	limiter     *quota.Limiter
-	records     *store.SQLite
-	metrics     *telemetry.Metrics
-	logins      logins
-	server      *mcpserver.Server
-	gears       *gears
-	places      *places
-	environment *environment
-	instance    *instance.Instance
-	self        Status // the parts that stay the same
-	addresses   atomic.Pointer[[]string]
-	redactor    *logging.Redactor
-	changes     ChangeLog
-	approved    chan struct{} // somebody has decided
-	reloading   sync.Mutex    // guards what follows
-	options     Options       // in force
-	closed      bool
-	chores      sync.WaitGroup
-	stopChores  context.CancelFunc
-	closeOnce   sync.Once
-	closeErr    error
+	engine       *engine.Engine
+	limiter      *quota.Limiter
+	records      *store.SQLite
+	metrics      *telemetry.Metrics
+	logins       logins
+	server       *mcpserver.Server
+	gears        *gears
+	places       *places
+	environment  *environment
+	instance     *instance.Instance
+	self         Status // the parts that stay the same
+	addresses    atomic.Pointer[[]string]
+	redactor     *logging.Redactor
+	changes      ChangeLog
+	journal      telemetry.Journal
+	approved     chan struct{} // somebody has decided
+	rulesChanged atomic.Bool   // and the rules file was added to
+	reloading    sync.Mutex    // guards what follows
+	options      Options       // in force
+	closed       bool
+	chores       sync.WaitGroup
+	stopChores   context.CancelFunc
+	closeOnce    sync.Once
+	closeErr     error
 }
 
 // Open checks the options and starts preparing the interpreter and the sandbox
@@ -108,7 +110,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err := s.recordStart(ctx, o, journal); err != nil {
 		return err
 	}
-	s.changes = recordedChanges{journal, loggedChanges{l}}
+	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
 		Recorder: journal, Patience: s.patience, Mechanisms: mechanisms(dir), Now: time.Now,
 	})

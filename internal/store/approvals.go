@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -13,9 +14,24 @@ import (
 
 const waitingRecords = "SELECT " + recordColumns + " WHERE o.state IN ('pending', 'approved') ORDER BY o.n"
 
+// askedRecords are those about which a human was asked, of which the last come first.
+const askedRecords = "SELECT " + recordColumns + " WHERE a.n IS NOT NULL ORDER BY a.n DESC LIMIT ?"
+
 // Waiting implements [engine.Journal].
-func (s *SQLite) Waiting(ctx context.Context) (all []execution.Record, err error) {
-	rows, err := s.reads.QueryContext(ctx, waitingRecords)
+func (s *SQLite) Waiting(ctx context.Context) ([]execution.Record, error) {
+	return s.records(ctx, waitingRecords)
+}
+
+// Asked are the last operations about which a human was asked, the oldest first, without
+// their files. It is for the operator.
+func (s *SQLite) Asked(ctx context.Context, most int) ([]execution.Record, error) {
+	all, err := s.records(ctx, askedRecords, most)
+	slices.Reverse(all)
+	return all, err
+}
+
+func (s *SQLite) records(ctx context.Context, query string, args ...any) (all []execution.Record, err error) {
+	rows, err := s.reads.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, explain(s.path, err)
 	}
