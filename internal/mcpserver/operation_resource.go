@@ -15,7 +15,13 @@ import (
 // operationScheme is what the URI of an operation begins with; its id follows.
 const operationScheme = "operation://"
 
+// mayAsk reports whether the caller may learn how its operations stand, by whatever way.
+func (s *service) mayAsk() bool { return s.caller.MayCall(getOperationName) }
+
 func (s *service) addOperationResource() {
+	if !s.mayAsk() {
+		return
+	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: operationScheme + "{id}", Name: "operation", Title: "Operation", MIMEType: "application/json",
 		Description: "How an operation stands, as the structured answer of get_operation. Subscribe to learn when that changes.",

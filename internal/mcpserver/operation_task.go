@@ -33,6 +33,9 @@ var _ tasks.Book = operationTasks{}
 
 // Task implements [tasks.Book].
 func (t operationTasks) Task(ctx context.Context, id string) (tasks.Task, error) {
+	if !t.mayAsk() {
+		return tasks.Task{}, tasks.ErrUnknown
+	}
 	res, err := t.engine.WaitUnlessAsked(ctx, t.caller.Principal, execution.ID(id), 0)
 	if err != nil {
 		return tasks.Task{}, t.unknownTask(ctx, id, err)
@@ -42,12 +45,18 @@ func (t operationTasks) Task(ctx context.Context, id string) (tasks.Task, error)
 
 // Update implements [tasks.Book].
 func (t operationTasks) Update(ctx context.Context, id string, _ map[string]json.RawMessage) error {
+	if !t.mayAsk() {
+		return tasks.ErrUnknown
+	}
 	_, err := t.records.State(ctx, t.caller.Principal, execution.ID(id))
 	return t.unknownTask(ctx, id, err)
 }
 
 // Cancel implements [tasks.Book].
 func (t operationTasks) Cancel(ctx context.Context, id string) error {
+	if !t.caller.MayCall(cancelOperationName) {
+		return tasks.ErrUnknown
+	}
 	_, err := t.cancel(ctx, execution.ID(id))
 	return t.unknownTask(ctx, id, err)
 }
@@ -90,7 +99,7 @@ func (t operationTasks) task(ctx context.Context, res execution.Result) (tasks.T
 
 // mayBecomeTask answers a call with a task when it is not over and the client wants that.
 func (s *service) mayBecomeTask(ctx context.Context, res execution.Result) {
-	if res.Status.Final() || !tasks.Wanted(ctx) {
+	if res.Status.Final() || !tasks.Wanted(ctx) || !s.mayAsk() {
 		return
 	}
 	if t, err := (operationTasks{s}).task(ctx, res); err == nil {

@@ -259,6 +259,9 @@ func (s *service) subscribing(o *mcp.ServerOptions) {
 }
 
 func (s *service) subscribed(ctx context.Context, req *mcp.SubscribeRequest, id execution.ID) error {
+	if !s.mayAsk() {
+		return mcp.ResourceNotFoundError(req.Params.URI)
+	}
 	err := s.watching.add(ctx, req.Session, id)
 	var rejected *execution.RejectedError
 	if errors.As(err, &rejected) && rejected.Code == execution.CodeUnavailable {

@@ -12,6 +12,13 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
+// The tools that are about operations have other ways beside them, which the same rights
+// open.
+const (
+	getOperationName    = "get_operation"
+	cancelOperationName = "cancel_operation"
+)
+
 // streams are the names of what a program writes to.
 var streams = [...]string{"stdout", "stderr"}
 
@@ -73,7 +80,7 @@ func filesSchema() *jsonschema.Schema {
 
 func getOperationTool() *mcp.Tool {
 	return &mcp.Tool{
-		Name: "get_operation",
+		Name: getOperationName,
 		Description: "Ask how an execution stands, waiting for its end if it still runs. " +
 			"With stream, read the part of its output that an answer left out.",
 		Annotations: reads("Get an operation"),
@@ -88,7 +95,7 @@ func getOperationTool() *mcp.Tool {
 
 func cancelOperationTool() *mcp.Tool {
 	return &mcp.Tool{
-		Name:        "cancel_operation",
+		Name:        cancelOperationName,
 		Description: "End an execution that still runs, with all its processes. What has ended stays as it is.",
 		Annotations: &mcp.ToolAnnotations{
 			Title: "Cancel an operation", DestructiveHint: new(false), IdempotentHint: true, OpenWorldHint: new(false),
