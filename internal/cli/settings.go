@@ -195,6 +195,11 @@ func (s *settings) approvalsTable() config.Table {
 			Key: "approvals.expire", Flag: "approvals-expire", Value: config.Duration(&a.Patience, sidecar.LeastPatience, sidecar.MostPatience), Default: "1h", Reload: true,
 			Usage: "a question stands for `TIME`", Meaning: "Then the operation ends as denied.",
 		},
+		{
+			Key: "approvals.page_url", Flag: "approvals-page", Value: config.Text(&a.Page, config.Named("an address", checkPage)), Default: "none", ServerOnly: true,
+			Usage:   "have clients that can show their user the page at `URL`",
+			Meaning: "Of a front end of yours, where a person decides. The id of the operation is added as operation_id. Agents know the address: the page has to ask who comes.",
+		},
 	}
 }
 
@@ -245,6 +250,11 @@ func (s *settings) logTable() config.Table {
 			Usage: "mask what matches the regular `EXPRESSION`", Meaning: "In the syntax of RE2. Secrets of well-known forms are masked anyway.",
 		},
 	}
+}
+
+func checkPage(address string) error {
+	_, err := mcpserver.CheckPage(address)
+	return err
 }
 
 func checkPattern(text string) error {

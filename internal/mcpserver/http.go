@@ -215,4 +215,5 @@ func (s *service) close() {
 		all.Go(func() { _ = session.Close() }) // of a client that is gone
 	}
 	all.Wait()
+	s.watching.close()
 }

@@ -188,7 +188,7 @@ func TestTwoMegabytesOfSourceAreRejected(t *testing.T) {
 
 func TestConfigurationErrorsAreNamed(t *testing.T) {
 	s, _ := newServer(t, Config{})
-	base := Config{Engine: s.engine, Environment: s.environment, Logger: s.log}
+	base := Config{Engine: s.engine, Records: s.records, Environment: s.environment, Logger: s.log}
 	for want, change := range map[string]func(*Config){
 		"required": func(c *Config) { c.Engine = nil },
 		`unknown compatibility profile "code-mode": use one of python-interpreter, mcp-run-python`: func(c *Config) { c.Compat = []string{"code-mode"} },
@@ -269,6 +269,10 @@ type instantEngine struct{ Engine }
 
 func (instantEngine) Submit(context.Context, execution.Request) (execution.ID, error) {
 	return "op_1", nil
+}
+
+func (e instantEngine) WaitUnlessAsked(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
+	return e.Wait(ctx, p, id, d)
 }
 
 func (instantEngine) Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error) {

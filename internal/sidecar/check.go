@@ -55,6 +55,8 @@ func (o Options) check(dataDir string) (*chosen, error) {
 	errs = append(errs, err)
 	_, err = o.preload()
 	errs = append(errs, err)
+	_, err = o.Approvals.page()
+	errs = append(errs, err)
 	c, err := choose(o, dataDir)
 	if err == nil {
 		err = errors.Join(checkTrust(o, c.base), checkSharing(o, c.base, dataDir))

@@ -25,6 +25,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 // Sidecar is one running Gearbox. Close ends it.
@@ -132,9 +133,14 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if o.ConformanceFixtures {
 		extension = fixtures.New()
 	}
+	page, err := o.Approvals.page()
+	if err != nil {
+		return err
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
+		ApprovalPage: page, Visible: visible.Line,
 		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
-		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
 	return err
