@@ -16,6 +16,9 @@ type ApprovalOptions struct {
 	Mode string
 	// Patience is how long a question stands; by default an hour.
 	Patience *time.Duration
+	// Credential is what whoever decides has to show, one of [CredentialKinds]; empty means
+	// none, unless one was set for the data directory.
+	Credential string
 	// Here says that whoever started this command is asked, and answers.
 	Here bool
 }
@@ -63,14 +66,19 @@ func (s *Sidecar) followApprovals(ctx context.Context, l *slog.Logger) {
 	}
 }
 
+// wakeApproved has the next look taken at once.
+func (s *Sidecar) wakeApproved() {
+	select {
+	case s.approved <- struct{}{}:
+	default:
+	}
+}
+
 // approvedPath is where an instance is told that something was decided.
 const approvedPath = "/approved"
 
 // handleApproved only wakes: what was decided stands in the records.
 func (s *Sidecar) handleApproved(w http.ResponseWriter, _ *http.Request) {
-	select {
-	case s.approved <- struct{}{}:
-	default:
-	}
+	s.wakeApproved()
 	instance.Reply(w, struct{}{})
 }

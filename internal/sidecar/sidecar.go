@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
@@ -32,6 +33,8 @@ type Sidecar struct {
 	engine      *engine.Engine
 	limiter     *quota.Limiter
 	records     *store.SQLite
+	journal     telemetry.Journal // over the records
+	guard       *credential.File
 	metrics     *telemetry.Metrics
 	logins      logins
 	server      *mcpserver.Server
@@ -105,6 +108,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
+	s.journal, s.guard = journal, o.guard(dir)
 	if err := s.recordStart(ctx, o, journal); err != nil {
 		return err
 	}
