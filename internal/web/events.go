@@ -86,18 +86,22 @@ func (a *approvals) overWebSocket(w http.ResponseWriter, r *http.Request) {
 		return // it has answered
 	}
 	defer func() { _ = c.CloseNow() }() // after the closing handshake there is nothing left to fail
-	ctx := c.CloseRead(r.Context())
+	// A context that ends in the midst of reading or writing breaks the connection, and the
+	// client would not be told why.
+	whole := context.WithoutCancel(r.Context())
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	context.AfterFunc(c.CloseRead(whole), stop)
+	within := func(do func(context.Context) error) error {
+		ctx, stop := context.WithTimeout(whole, frameTime)
+		defer stop()
+		return do(ctx)
+	}
 	err = a.feed.follow(ctx, a.beat,
 		func(e encoded) error {
-			ctx, stop := context.WithTimeout(ctx, frameTime)
-			defer stop()
-			return c.Write(ctx, websocket.MessageText, e.text)
+			return within(func(ctx context.Context) error { return c.Write(ctx, websocket.MessageText, e.text) })
 		},
-		func() error {
-			ctx, stop := context.WithTimeout(ctx, frameTime)
-			defer stop()
-			return c.Ping(ctx)
-		})
+		func() error { return within(c.Ping) })
 	_ = c.Close(closing(err)) // the client may be gone
 }
 
