@@ -15,6 +15,7 @@ var rank = map[string]int{
 	"policy":  1, // decides, from nouns alone
 	"bridge":  1, // bytes to frames
 	"audit":   1, // events and their chain
+	"visible": 1, // text for a person to read, all of it
 	"guest":   1, // embedded Python, no Go to speak of
 	"logging": 1, // keys and redaction
 	"catalog": 1, // tools to Python, pure
@@ -22,6 +23,7 @@ var rank = map[string]int{
 	"clientconfig": 1, // other programs' configuration files, edited in place
 	"socket":       1, // sockets for a user's own processes: knows nothing of what is said over them
 	"instance":     2, // the processes of one data directory: knows nothing of what they answer
+	"webhook":      1, // messages to an address of the operator's: knows nothing of what they say
 	"token":        2, // credentials and the rights of their holders, from a file
 
 	"gear":     2, // rules from files

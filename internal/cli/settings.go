@@ -25,7 +25,7 @@ type settings struct {
 // table is every setting of Gearbox, one row each. A row is all that a new setting
 // needs beside the variable that it goes to.
 func (s *settings) table() config.Table {
-	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.httpTable(), s.recordsTable(), s.logTable())
+	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.httpTable(), s.approvalsTable(), s.recordsTable(), s.logTable())
 }
 
 // rulesTable is what decides on runs.
@@ -164,6 +164,39 @@ func (s *settings) httpTable() config.Table {
 		{
 			Key: "http.stop_timeout", Flag: "stop-timeout", Value: config.Duration(&w.StopTimeout, time.Second, sidecar.Longest), Default: "20s", ServerOnly: true,
 			Usage: "let calls go on for `TIME` when the server is stopped",
+		},
+	}
+}
+
+// approvalsTable is whether and how humans are asked.
+func (s *settings) approvalsTable() config.Table {
+	a := &s.server.Approvals
+	return config.Table{
+		{
+			Key: "approvals.mode", Flag: "approvals", Value: config.Text(&a.Mode, config.OneOf("on", "off")), Default: "on", Reload: true,
+			Usage: "ask a human what the rules say to ask, `on|off`", Meaning: "When off, it is denied at once, and the answer names the rule that would permit it.",
+		},
+		{
+			Key: "approvals.expire", Flag: "approvals-expire", Value: config.Duration(&a.Patience, sidecar.LeastPatience, sidecar.MostPatience), Default: "1h", Reload: true,
+			Usage: "a question stands for `TIME`", Meaning: "Then the operation ends as denied.",
+		},
+		{
+			Key: "approvals.credential", Flag: "approvals-credential", Value: config.Text(&a.Credential, config.OneOf(sidecar.CredentialKinds()...)), Default: "none",
+			Usage: "what each decision needs: `KIND` none, passphrase or totp",
+			Meaning: "It is set with gearbox approvals credential set, and once it is, every process of the data directory asks for it, whatever this says. " +
+				"While it is not, or is of another kind, nobody can decide.",
+		},
+		{
+			Key: "approvals.webhook.url", Flag: "approvals-webhook-url", Value: config.Text(&a.Webhook.URL, config.Named("an address", sidecar.CheckWebhook)), Default: "none", ServerOnly: true,
+			Usage: "tell `URL` of each question, signed as Standard Webhooks says", Meaning: "https, or http to a loopback address. Nothing of its answer decides anything.",
+		},
+		{
+			Key: "approvals.webhook.secret_file", Flag: "approvals-webhook-secret-file", Value: config.Text(&a.Webhook.SecretFile, config.AnyPath()), Default: "none", ServerOnly: true,
+			Usage: "sign it with the secret in `FILE`, which only you may read", Meaning: "The form is whsec_ and 24 to 64 bytes in base64.",
+		},
+		{
+			Key: "approvals.webhook.code", Flag: "approvals-webhook-code", Value: config.Text(&a.Webhook.Code, config.OneOf("on", "off")), Default: "off", ServerOnly: true,
+			Usage: "tell it the code too, `on|off`",
 		},
 	}
 }

@@ -64,6 +64,24 @@ func (e *Engine) Resume(ctx context.Context) (int, error) {
 	return n, errors.Join(errs...)
 }
 
+// ResumeOne takes up one operation that this process put the question about, if a human
+// said yes to it, and ends it if its time is over. It is false while there was no place
+// for it.
+func (e *Engine) ResumeOne(ctx context.Context, p execution.Principal, id execution.ID) (bool, error) {
+	r, err := e.c.Journal.Load(ctx, p, id)
+	switch {
+	case err != nil:
+		return false, notFound(id, err)
+	case !r.State.Waits():
+		return true, nil
+	case !e.c.Clock.Now().Before(r.Approval.Until()):
+		return true, e.expire(ctx, r)
+	case r.State != execution.StateApproved:
+		return false, nil
+	}
+	return e.resume(ctx, r)
+}
+
 // resume takes one up. It is false without an error when another process was first, and
 // when there is no place for it now.
 func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {

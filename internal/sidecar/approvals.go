@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -19,6 +20,8 @@ type ApprovalOptions struct {
 	// Credential is what whoever decides has to show, one of [CredentialKinds]; empty means
 	// none, unless one was set for the data directory.
 	Credential string
+	// Webhook is told of every question.
+	Webhook WebhookOptions
 	// Here says that whoever started this command is asked, and answers.
 	Here bool
 }
@@ -63,22 +66,36 @@ func (s *Sidecar) followApprovals(ctx context.Context, l *slog.Logger) {
 		case <-s.approved:
 		case <-look.C:
 		}
+		if s.rulesChanged.CompareAndSwap(true, false) {
+			if err := s.takeRules(ctx); err != nil && ctx.Err() == nil {
+				l.Error("the rules could not be read anew", "error", err)
+			}
+		}
 	}
 }
 
-// wakeApproved has the next look taken at once.
-func (s *Sidecar) wakeApproved() {
-	select {
-	case s.approved <- struct{}{}:
-	default:
-	}
+// wake is what an instance is told when something was decided.
+type wake struct {
+	// Rules tells that the rules file was added to.
+	Rules bool `json:"rules,omitempty"`
 }
 
 // approvedPath is where an instance is told that something was decided.
 const approvedPath = "/approved"
 
-// handleApproved only wakes: what was decided stands in the records.
-func (s *Sidecar) handleApproved(w http.ResponseWriter, _ *http.Request) {
-	s.wakeApproved()
+// handleApproved only wakes: what was decided stands in the records and the rules file.
+func (s *Sidecar) handleApproved(w http.ResponseWriter, r *http.Request) {
+	var told wake
+	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		instance.Fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if told.Rules {
+		s.rulesChanged.Store(true)
+	}
+	select {
+	case s.approved <- struct{}{}:
+	default:
+	}
 	instance.Reply(w, struct{}{})
 }

@@ -26,34 +26,37 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+	"github.com/gearbox-mcp/gearbox/internal/webhook"
 )
 
 // Sidecar is one running Gearbox. Close ends it.
 type Sidecar struct {
-	engine      *engine.Engine
-	limiter     *quota.Limiter
-	records     *store.SQLite
-	journal     telemetry.Journal // over the records
-	guard       *credential.File
-	metrics     *telemetry.Metrics
-	logins      logins
-	server      *mcpserver.Server
-	gears       *gears
-	places      *places
-	environment *environment
-	instance    *instance.Instance
-	self        Status // the parts that stay the same
-	addresses   atomic.Pointer[[]string]
-	redactor    *logging.Redactor
-	changes     ChangeLog
-	approved    chan struct{} // somebody has decided
-	reloading   sync.Mutex    // guards what follows
-	options     Options       // in force
-	closed      bool
-	chores      sync.WaitGroup
-	stopChores  context.CancelFunc
-	closeOnce   sync.Once
-	closeErr    error
+	engine       *engine.Engine
+	limiter      *quota.Limiter
+	records      *store.SQLite
+	metrics      *telemetry.Metrics
+	logins       logins
+	server       *mcpserver.Server
+	gears        *gears
+	places       *places
+	environment  *environment
+	instance     *instance.Instance
+	self         Status // the parts that stay the same
+	addresses    atomic.Pointer[[]string]
+	redactor     *logging.Redactor
+	changes      ChangeLog
+	journal      telemetry.Journal
+	guard        *credential.File
+	webhook      *webhook.Sender // nil for none
+	approved     chan struct{}   // somebody has decided
+	rulesChanged atomic.Bool     // and the rules file was added to
+	reloading    sync.Mutex      // guards what follows
+	options      Options         // in force
+	closed       bool
+	chores       sync.WaitGroup
+	stopChores   context.CancelFunc
+	closeOnce    sync.Once
+	closeErr     error
 }
 
 // Open checks the options and starts preparing the interpreter and the sandbox
@@ -108,11 +111,17 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
-	s.journal, s.guard = journal, o.guard(dir)
 	if err := s.recordStart(ctx, o, journal); err != nil {
 		return err
 	}
-	s.changes = recordedChanges{journal, loggedChanges{l}}
+	s.guard = o.guard(dir)
+	if err := s.openWebhook(o, l); err != nil {
+		return err
+	}
+	if s.webhook != nil {
+		journal = telling{journal, s.webhook, s.records.Find, o.Approvals.Webhook.Code == "on"}
+	}
+	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
 		Recorder: journal, Patience: s.patience, Mechanisms: mechanisms(dir), Now: time.Now,
 	})
@@ -183,6 +192,9 @@ func (s *Sidecar) Close() error {
 		}
 		s.stopChores()
 		s.chores.Wait()
+		if s.webhook != nil {
+			s.webhook.Close()
+		}
 		if s.records != nil {
 			errs = append(errs, s.records.Close())
 		}

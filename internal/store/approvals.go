@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -13,9 +14,24 @@ import (
 
 const waitingRecords = "SELECT " + recordColumns + " WHERE o.state IN ('pending', 'approved') ORDER BY o.n"
 
+// askedRecords are those about which a human was asked, of which the last come first.
+const askedRecords = "SELECT " + recordColumns + " WHERE a.n IS NOT NULL ORDER BY a.n DESC LIMIT ?"
+
 // Waiting implements [engine.Journal].
-func (s *SQLite) Waiting(ctx context.Context) (all []execution.Record, err error) {
-	rows, err := s.reads.QueryContext(ctx, waitingRecords)
+func (s *SQLite) Waiting(ctx context.Context) ([]execution.Record, error) {
+	return s.records(ctx, waitingRecords)
+}
+
+// Asked are the last operations about which a human was asked, the oldest first, without
+// their files. It is for the operator.
+func (s *SQLite) Asked(ctx context.Context, most int) ([]execution.Record, error) {
+	all, err := s.records(ctx, askedRecords, most)
+	slices.Reverse(all)
+	return all, err
+}
+
+func (s *SQLite) records(ctx context.Context, query string, args ...any) (all []execution.Record, err error) {
+	rows, err := s.reads.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, explain(s.path, err)
 	}
@@ -147,10 +163,10 @@ const (
 		WHERE o.state IN ('pending', 'approved') AND o.state = 'pending' AND (?1 = 0 OR o.n < ?1) ORDER BY o.n DESC LIMIT ?2`
 )
 
-// Asked are operations about which a human was asked, whoever's they are, the newest
+// Questions are operations about which a human was asked, whoever's they are, the newest
 // first: all of them, or only those whose question stands. Code, inputs and output are not
 // in the records. It is for the operator. An unknown before is [engine.ErrNotFound].
-func (s *SQLite) Asked(ctx context.Context, standing bool, before execution.ID, limit int) (all []execution.Record, err error) {
+func (s *SQLite) Questions(ctx context.Context, standing bool, before execution.ID, limit int) (all []execution.Record, err error) {
 	var n int64
 	if before != "" {
 		if err := s.reads.QueryRowContext(ctx, "SELECT n FROM operations WHERE id = ?", string(before)).Scan(&n); err != nil {

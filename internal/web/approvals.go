@@ -25,6 +25,8 @@ type Approvals interface {
 	Questions
 	// Find is the operation of a question with all that would be run, open or not.
 	Find(context.Context, execution.ID) (execution.Record, error)
+	// Always are the rules that a yes for always would write; nil where it cannot be.
+	Always(*execution.Approval) []string
 	// Decide gives an answer. The question is taken up from there without the caller.
 	Decide(context.Context, approval.Decision) error
 }
@@ -146,7 +148,7 @@ func (a *approvals) list(w http.ResponseWriter, r *http.Request) error {
 func (a *approvals) get(w http.ResponseWriter, r *http.Request) error {
 	rec, err := a.asked.Find(r.Context(), execution.ID(r.PathValue("id")))
 	if err == nil {
-		reply(w, http.StatusOK, inFull(rec, a.now()))
+		reply(w, http.StatusOK, inFull(rec, a.asked.Always(rec.Approval), a.now()))
 	}
 	return err
 }

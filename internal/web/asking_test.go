@@ -23,6 +23,12 @@ type desk struct {
 	*store.SQLite
 }
 
+func (d desk) Asked(ctx context.Context, standing bool, before execution.ID, limit int) ([]execution.Record, error) {
+	return d.Questions(ctx, standing, before, limit)
+}
+
+func (desk) Always(q *execution.Approval) []string { return []string{q.Asked[0].Allow} }
+
 func (d desk) Find(ctx context.Context, id execution.ID) (execution.Record, error) {
 	return d.Desk.Find(ctx, id)
 }

@@ -63,7 +63,7 @@ func (s *asking) overSSE(t *testing.T, credential string) *stream {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", credential)
-	res, err := client(t).Do(r)
+	res, err := client(t).Do(r) //nolint:bodyclose // it is closed by what reads it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (s *asking) overSSE(t *testing.T, credential string) *stream {
 
 func (s *asking) overWebSocket(t *testing.T, credential string) *stream {
 	t.Helper()
-	c, res, err := websocket.Dial(t.Context(), s.url+"/api/v1/approvals/events", &websocket.DialOptions{
+	c, res, err := websocket.Dial(t.Context(), s.url+"/api/v1/approvals/events", &websocket.DialOptions{ //nolint:bodyclose // of 101 there is none
 		HTTPClient: client(t), HTTPHeader: http.Header{"Authorization": {credential}},
 	})
 	if err != nil {
@@ -222,10 +222,9 @@ func TestAStreamEndsWithItsTokenAndWithTheServer(t *testing.T) {
 
 func TestAQuietStreamShowsThatItLives(t *testing.T) {
 	s := startAsking(t, nil)
-	a := &approvals{asked: s.desk, feed: s.feed, log: discard(), now: time.Now, beat: time.Millisecond}
 	rest := errors.New("rested")
 	beats := 0
-	err := a.feed.follow(t.Context(), a.beat, func(encoded) error { return nil }, func() error {
+	err := s.feed.follow(t.Context(), time.Millisecond, func(encoded) error { return nil }, func() error {
 		if beats++; beats == 3 {
 			return rest
 		}
@@ -280,7 +279,7 @@ func TestOnlySoManyFollowAtOnce(t *testing.T) {
 func TestAPageOfAnotherOriginOpensNoWebSocket(t *testing.T) {
 	s := startAsking(t, nil)
 	for _, origin := range []string{"http://evil.example", "null"} {
-		_, res, err := websocket.Dial(t.Context(), s.url+"/api/v1/approvals/events", &websocket.DialOptions{
+		_, res, err := websocket.Dial(t.Context(), s.url+"/api/v1/approvals/events", &websocket.DialOptions{ //nolint:bodyclose // Dial has read it
 			HTTPClient: client(t), HTTPHeader: http.Header{"Authorization": {s.operator}, "Origin": {origin}},
 		})
 		if err == nil || res == nil || res.StatusCode != http.StatusForbidden {

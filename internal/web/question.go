@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 // standing is where a question stands.
@@ -21,7 +22,8 @@ const (
 	standsWithdrawn standing = "withdrawn"
 )
 
-// question is one thing that humans are asked, in brief.
+// question is one thing that humans are asked, in brief. All text in it that somebody else
+// has written is as [visible] shows it.
 type question struct {
 	ID   execution.ID     `json:"operation_id"`
 	Hash execution.Digest `json:"hash"`
@@ -76,15 +78,15 @@ const brief = 20
 func overview(r execution.Record, now time.Time) question {
 	a := r.Approval
 	q := question{
-		ID: r.ID, Hash: a.Hash, State: stateOf(r, now), Summary: a.Summary, Permissions: numbered(a.Asked[:min(len(a.Asked), brief)]), Asked: len(a.Asked),
-		Principal: r.Request.Principal, Client: program{r.Request.Client.Name, r.Request.Client.Version},
+		ID: r.ID, Hash: a.Hash, State: stateOf(r, now), Summary: visible.Line(a.Summary), Permissions: numbered(a.Asked[:min(len(a.Asked), brief)]), Asked: len(a.Asked),
+		Principal: r.Request.Principal, Client: program{visible.Line(r.Request.Client.Name), visible.Line(r.Request.Client.Version)},
 		Gear: r.Gear, Language: r.Request.Language, AskedAt: a.Created, ExpiresAt: a.Expires,
 	}
 	for i := range q.Permissions {
 		q.Permissions[i].Source = "" // a line may be as long as a program
 	}
 	if a.Answer != nil {
-		q.Answer = &given{a.Answer.Verdict, a.Answer.Scope, a.Answer.Message, a.Answer.By, a.Answer.At}
+		q.Answer = &given{a.Answer.Verdict, a.Answer.Scope, visible.Text(a.Answer.Message), visible.Line(a.Answer.By), a.Answer.At}
 	}
 	return q
 }
@@ -107,7 +109,7 @@ func numbered(asked []execution.Asked) []permission {
 	out := make([]permission, 0, len(asked))
 	for i, one := range asked {
 		out = append(out, permission{
-			Number: i + 1, Permission: one.String(), Line: one.Line, Column: one.Column, Source: one.Source, Reason: one.Reason, Always: one.Allow,
+			Number: i + 1, Permission: visible.Line(one.String()), Line: one.Line, Column: one.Column, Source: visible.Line(one.Source), Reason: visible.Line(one.Reason), Always: visible.Line(one.Allow),
 		})
 	}
 	return out
@@ -117,7 +119,9 @@ func numbered(asked []execution.Asked) []permission {
 type fullQuestion struct {
 	question
 
-	Code string `json:"code"`
+	// Code is exactly what would be run, and CodeVisible what to show of it.
+	Code        string `json:"code"`
+	CodeVisible string `json:"code_visible"`
 	// CodeSHA256 is the SHA-256 of the code alone.
 	CodeSHA256 execution.Digest `json:"code_sha256"`
 	// Timeout is in seconds; absent for the gear's own.
@@ -143,10 +147,10 @@ type input struct {
 // headBytes bounds [input.Head].
 const headBytes = 1000
 
-func inFull(r execution.Record, now time.Time) fullQuestion {
+func inFull(r execution.Record, always []string, now time.Time) fullQuestion {
 	f := fullQuestion{
-		question: overview(r, now), Code: r.Request.Code, CodeSHA256: sha256.Sum256([]byte(r.Request.Code)),
-		Timeout: r.Request.Timeout.Seconds(), Variables: []input{}, Files: []input{}, Always: always(r.Approval.Asked),
+		question: overview(r, now), Code: r.Request.Code, CodeVisible: visible.Text(r.Request.Code), CodeSHA256: sha256.Sum256([]byte(r.Request.Code)),
+		Timeout: r.Request.Timeout.Seconds(), Variables: []input{}, Files: []input{}, Always: append([]string{}, always...),
 	}
 	f.Permissions = numbered(r.Approval.Asked)
 	if len(r.Request.Stdin) > 0 {
@@ -162,28 +166,13 @@ func inFull(r execution.Record, now time.Time) fullQuestion {
 }
 
 func inputOf(name string, data []byte) input {
-	in := input{Name: name, Size: len(data), SHA256: sha256.Sum256(data)}
+	in := input{Name: visible.Line(name), Size: len(data), SHA256: sha256.Sum256(data)}
 	head := data[:min(len(data), headBytes)]
 	for len(head) < len(data) && len(head) > 0 && !utf8.RuneStart(data[len(head)]) { // a character is not cut
 		head = head[:len(head)-1]
 	}
 	if utf8.Valid(head) {
-		in.Head, in.Complete = string(head), len(head) == len(data)
+		in.Head, in.Complete = visible.Text(string(head)), len(head) == len(data)
 	}
 	return in
-}
-
-// always are the rules of all permissions, each once; none if one of them has none: a yes
-// for always that is asked about again would be none.
-func always(asked []execution.Asked) []string {
-	rules := []string{}
-	for _, one := range asked {
-		if one.Allow == "" {
-			return []string{}
-		}
-		if !slices.Contains(rules, one.Allow) {
-			rules = append(rules, one.Allow)
-		}
-	}
-	return rules
 }
