@@ -35,6 +35,9 @@ type Decision struct {
 	Message string
 	// By says by which way it comes, and from whom.
 	By string
+	// Credential is what proves that the operator gives it, where the data directory asks
+	// for one. It is checked and kept nowhere.
+	Credential string
 	// Client is the program by which it comes.
 	Client execution.Client
 }
@@ -42,15 +45,23 @@ type Decision struct {
 // MaxMessage bounds a message to a model, in bytes.
 const MaxMessage = 2000
 
+// Guard finds out whether whoever decides is the operator. It is safe for concurrent use.
+type Guard interface {
+	// Check is nil when the credential is the right one, or none is asked for. A no is a
+	// *[RefusedError]; every other error is a failure, after which nothing is decided.
+	Check(ctx context.Context, credential string) error
+}
+
 // Desk takes decisions. It is safe for concurrent use, and any number of processes may
 // have one.
 type Desk struct {
 	journal Journal
+	guard   Guard
 	now     func() time.Time
 }
 
 // NewDesk makes a Desk.
-func NewDesk(j Journal, now func() time.Time) *Desk { return &Desk{j, now} }
+func NewDesk(j Journal, g Guard, now func() time.Time) *Desk { return &Desk{j, g, now} }
 
 // Open are the questions that stand, the oldest first.
 func (d *Desk) Open(ctx context.Context) ([]execution.Record, error) {
@@ -112,8 +123,13 @@ func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
 	case c.Verdict == execution.Refused && c.Scope == execution.Once:
 		c.Scope = ""
 	}
+	// The credential comes last: a code that counts once is not spent on what is refused
+	// anyway.
 	if err := d.check(r, c); err != nil {
 		return err
+	}
+	if err := d.guard.Check(ctx, c.Credential); err != nil {
+		return fmt.Errorf("decide on %s: %w", r.ID, err)
 	}
 	answer := execution.Answer{Verdict: c.Verdict, Scope: c.Scope, Message: c.Message, By: c.By, At: d.now().UTC()}
 	change, events := execution.Change{}, []audit.Event{d.event(r, c)}

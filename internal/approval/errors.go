@@ -1,27 +1,34 @@
 package approval
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Cause is why a decision is refused.
 type Cause string
 
 // The causes.
 const (
-	Unknown   Cause = "unknown"   // there is no such question
-	Malformed Cause = "malformed" // it is no decision
-	Decided   Cause = "decided"   // somebody was first
-	Late      Cause = "expired"   // the time for it is over
-	Stale     Cause = "stale"     // it is one to another question
+	Unknown   Cause = "unknown"    // there is no such question
+	Malformed Cause = "malformed"  // it is no decision
+	Decided   Cause = "decided"    // somebody was first
+	Late      Cause = "expired"    // the time for it is over
+	Stale     Cause = "stale"      // it is one to another question
+	Unproven  Cause = "credential" // whoever gives it has not shown to be the operator
+	Throttled Cause = "throttled"  // there were too many such
 )
 
 // RefusedError says why a decision does not count.
 type RefusedError struct {
 	Cause   Cause
 	Message string
+	// RetryAfter is when it is worth another try, after [Throttled].
+	RetryAfter time.Duration
 }
 
 func (e *RefusedError) Error() string { return e.Message }
 
 func refuse(c Cause, format string, args ...any) error {
-	return &RefusedError{c, fmt.Sprintf(format, args...)}
+	return &RefusedError{Cause: c, Message: fmt.Sprintf(format, args...)}
 }

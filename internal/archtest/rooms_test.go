@@ -23,6 +23,7 @@ var rank = map[string]int{
 	"clientconfig": 1, // other programs' configuration files, edited in place
 	"socket":       1, // sockets for a user's own processes: knows nothing of what is said over them
 	"instance":     2, // the processes of one data directory: knows nothing of what they answer
+	"webhook":      1, // messages to an address of the operator's: knows nothing of what they say
 	"token":        2, // credentials and the rights of their holders, from a file
 
 	"gear":     2, // rules from files

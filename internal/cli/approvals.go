@@ -32,7 +32,7 @@ func (a *app) approvalsCommand() *cobra.Command {
 		Use: "approvals", Short: "Say yes or no to what agents ask for", Args: knownCommand, Long: approvalsHelp,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.approvalsListCommand(), a.approvalsShowCommand(), a.approveCommand(), a.denyCommand(), a.watchCommand())
+	c.AddCommand(a.approvalsListCommand(), a.approvalsShowCommand(), a.approveCommand(), a.denyCommand(), a.watchCommand(), a.approvalsCredentialCommand())
 	return c
 }
 

@@ -200,6 +200,24 @@ func (s *settings) approvalsTable() config.Table {
 			Usage:   "have clients that can show their user the page at `URL`",
 			Meaning: "Of a front end of yours, where a person decides. The id of the operation is added as operation_id. Agents know the address: the page has to ask who comes.",
 		},
+		{
+			Key: "approvals.credential", Flag: "approvals-credential", Value: config.Text(&a.Credential, config.OneOf(sidecar.CredentialKinds()...)), Default: "none",
+			Usage: "what each decision needs: `KIND` none, passphrase or totp",
+			Meaning: "It is set with gearbox approvals credential set, and once it is, every process of the data directory asks for it, whatever this says. " +
+				"While it is not, or is of another kind, nobody can decide.",
+		},
+		{
+			Key: "approvals.webhook.url", Flag: "approvals-webhook-url", Value: config.Text(&a.Webhook.URL, config.Named("an address", sidecar.CheckWebhook)), Default: "none", ServerOnly: true,
+			Usage: "tell `URL` of each question, signed as Standard Webhooks says", Meaning: "https, or http to a loopback address. Nothing of its answer decides anything.",
+		},
+		{
+			Key: "approvals.webhook.secret_file", Flag: "approvals-webhook-secret-file", Value: config.Text(&a.Webhook.SecretFile, config.AnyPath()), Default: "none", ServerOnly: true,
+			Usage: "sign it with the secret in `FILE`, which only you may read", Meaning: "The form is whsec_ and 24 to 64 bytes in base64.",
+		},
+		{
+			Key: "approvals.webhook.code", Flag: "approvals-webhook-code", Value: config.Text(&a.Webhook.Code, config.OneOf("on", "off")), Default: "off", ServerOnly: true,
+			Usage: "tell it the code too, `on|off`",
+		},
 	}
 }
 

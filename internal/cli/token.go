@@ -36,13 +36,18 @@ func (a *app) tokenCommand() *cobra.Command {
 const tokenCreateHelp = `Make a token and print it. It is shown this once: what is kept is its hash.
 
 Clients send it in the header Authorization: Bearer TOKEN. NAME is how the record calls
-the holder, as token:NAME, and can never be used again.`
+the holder, as token:NAME, and can never be used again.
+
+With --operator it is for a front end by which people answer what they are asked, at
+/api/v1/approvals. It decides on the operations of everybody and runs nothing; an agent's
+token does the opposite. Give it to no agent, and to no program that an agent can read.`
 
 func (a *app) tokenCreateCommand() *cobra.Command {
 	var o sidecar.Options
 	var r token.Rights
 	var languages []string
 	var expires string
+	var operator bool
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Make a token", Long: tokenCreateHelp, Args: oneName,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,6 +58,9 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 				}
 				r.Languages = append(r.Languages, l)
 			}
+			if operator {
+				r.Role = token.Operator
+			}
 			at, err := expiry(expires, time.Now())
 			if err != nil {
 				return err
@@ -61,6 +69,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
+	f.BoolVar(&operator, "operator", false, "for answering what people are asked, and for running nothing")
 	f.StringVar(&r.Gear, "gear", "", "the ceiling, `NAME` of a gear: the stricter of it and the server's gear holds")
 	f.StringSliceVar(&r.Tools, "tools", nil, "only these `TOOLS` may be called, separated by commas (default: all)")
 	f.StringSliceVar(&languages, "languages", nil, "code may be in these `LANGUAGES` only, separated by commas (default: all)")
@@ -200,6 +209,9 @@ func rights(r token.Rights) string {
 	languages := make([]string, 0, len(r.Languages))
 	for _, l := range r.Languages {
 		languages = append(languages, string(l))
+	}
+	if r.Role == token.Operator {
+		return "answers what people are asked, runs nothing"
 	}
 	add("gear", r.Gear)
 	add("tools", strings.Join(r.Tools, ","))

@@ -23,6 +23,11 @@ type ApprovalOptions struct {
 	// clients that can show their user a page; empty for none. The page has to ask who
 	// comes: agents know its address.
 	Page string
+	// Credential is what whoever decides has to show, one of [CredentialKinds]; empty means
+	// none, unless one was set for the data directory.
+	Credential string
+	// Webhook is told of every question.
+	Webhook WebhookOptions
 	// Here says that whoever started this command is asked, and answers.
 	Here bool
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/approval"
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
@@ -20,13 +21,17 @@ import (
 type Decisions struct {
 	*approval.Desk
 
+	guard   *credential.File
 	dataDir string
 }
 
 // newDecisions has what is decided recorded in a journal of the data directory.
-func newDecisions(j approval.Journal, dataDir string) Decisions {
-	return Decisions{approval.NewDesk(j, time.Now), dataDir}
+func newDecisions(j approval.Journal, g *credential.File, dataDir string) Decisions {
+	return Decisions{approval.NewDesk(j, g, time.Now), g, dataDir}
 }
+
+// Credential is what each decision needs beside the question, see [approval.Decision].
+func (d Decisions) Credential() (credential.Kind, error) { return d.guard.Kind() }
 
 // Decisions are those of the records. No server has to run for them.
 func (r Records) Decisions() (Decisions, error) {
@@ -34,12 +39,12 @@ func (r Records) Decisions() (Decisions, error) {
 	if err != nil {
 		return Decisions{}, err
 	}
-	return newDecisions(maskedQuestions{telemetry.Redacted(r.SQLite, masks), r.SQLite}, r.dataDir), nil
+	return newDecisions(maskedQuestions{telemetry.Redacted(r.SQLite, masks), r.SQLite}, r.guard, r.dataDir), nil
 }
 
 // Decisions are those of the data directory of this process.
 func (s *Sidecar) Decisions() Decisions {
-	return newDecisions(maskedQuestions{s.journal, s.records}, s.places.dataDir)
+	return newDecisions(maskedQuestions{s.journal, s.records}, s.guard, s.places.dataDir)
 }
 
 // maskedQuestions reads questions where they are, and writes through a journal that masks.

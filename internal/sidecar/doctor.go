@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/cpython"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -97,6 +98,7 @@ func (s *Sidecar) diagnoseBeside(d *Diagnosis) {
 		d.Checks = append(d.Checks, b.Accounting())
 	}
 	s.diagnoseShell(d)
+	s.diagnoseCredential(d)
 }
 
 // diagnosePreload imports the modules as a run would find them.
@@ -122,6 +124,18 @@ func (s *Sidecar) diagnoseShell(d *Diagnosis) {
 		err = errors.New(noShell)
 	}
 	d.add("bash", err, "programs in bash run", shellHint)
+}
+
+// diagnoseCredential comes after the verdict too: it is about who may say yes to a run.
+func (s *Sidecar) diagnoseCredential(d *Diagnosis) {
+	if s.options.Approvals.Mode == "off" {
+		return
+	}
+	kind, err := s.guard.Kind()
+	if err == nil && kind == credential.None {
+		err = errors.New("none: whoever has your rights on this machine, as an agent with a shell of yours has, can approve what agents ask")
+	}
+	d.add("approvals credential", err, "each decision needs the "+string(kind), "set one with: gearbox approvals credential set passphrase, or totp")
 }
 
 func (d *Diagnosis) add(name string, err error, detail, hint string) {

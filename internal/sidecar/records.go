@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -22,6 +23,7 @@ type Records struct {
 	*store.SQLite
 
 	dataDir string
+	guard   *credential.File
 }
 
 // OpenRecords opens what servers of the data directory have recorded, also while they
@@ -44,7 +46,7 @@ func OpenRecords(ctx context.Context, o Options, version string) (Records, error
 	if err != nil {
 		return Records{}, err
 	}
-	return Records{s, dir}, nil
+	return Records{s, dir, o.guard(dir)}, nil
 }
 
 // DeleteOperation removes a finished operation by the operator's hand, which is

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
@@ -26,6 +27,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
 	"github.com/gearbox-mcp/gearbox/internal/visible"
+	"github.com/gearbox-mcp/gearbox/internal/webhook"
 )
 
 // Sidecar is one running Gearbox. Close ends it.
@@ -46,10 +48,12 @@ type Sidecar struct {
 	redactor     *logging.Redactor
 	changes      ChangeLog
 	journal      telemetry.Journal
-	approved     chan struct{} // somebody has decided
-	rulesChanged atomic.Bool   // and the rules file was added to
-	reloading    sync.Mutex    // guards what follows
-	options      Options       // in force
+	guard        *credential.File
+	webhook      *webhook.Sender // nil for none
+	approved     chan struct{}   // somebody has decided
+	rulesChanged atomic.Bool     // and the rules file was added to
+	reloading    sync.Mutex      // guards what follows
+	options      Options         // in force
 	closed       bool
 	chores       sync.WaitGroup
 	stopChores   context.CancelFunc
@@ -111,6 +115,13 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	if err := s.recordStart(ctx, o, journal); err != nil {
 		return err
+	}
+	s.guard = o.guard(dir)
+	if err := s.openWebhook(o, l); err != nil {
+		return err
+	}
+	if s.webhook != nil {
+		journal = telling{journal, s.webhook, s.records.Find, o.Approvals.Webhook.Code == "on"}
 	}
 	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
@@ -189,6 +200,9 @@ func (s *Sidecar) Close() error {
 		}
 		s.stopChores()
 		s.chores.Wait()
+		if s.webhook != nil {
+			s.webhook.Close()
+		}
 		if s.records != nil {
 			errs = append(errs, s.records.Close())
 		}

@@ -64,6 +64,7 @@ func rightsOf(t token.Token) map[string]string {
 			d[key] = value
 		}
 	}
+	add("role", string(t.Role))
 	add("ceiling", t.Gear)
 	add("tools", strings.Join(t.Tools, " "))
 	languages := make([]string, 0, len(t.Languages))

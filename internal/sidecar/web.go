@@ -63,7 +63,7 @@ func (s *Sidecar) ListenWeb(ctx context.Context, o WebOptions, l *slog.Logger) (
 		return nil, errors.New("--tls-cert and --tls-key are for --http, which is not there")
 	}
 	server, err := web.New(web.Config{
-		MCP: s.server, MaxMessage: mcpserver.MaxMessage, Operations: s.engine, Lister: lister{s.records}, Ready: ready{s},
+		MCP: s.server, MaxMessage: mcpserver.MaxMessage, Operations: s.engine, Lister: lister{s.records}, Ready: ready{s}, Approvals: overHTTP{s.Decisions(), s.records, l},
 		Metrics: s.metrics.Handler(), Logins: s.logins,
 		Observe: func(h http.Handler) http.Handler { return s.metrics.HTTP(h, telemetry.Route) },
 		Tokens:  s.gears.tokens, Logger: l, Hosts: o.Hosts, Origins: o.Origins, Grace: o.grace(), Cut: s.engine.Close,

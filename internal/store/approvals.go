@@ -155,3 +155,85 @@ func readApproval(question, answer []byte) (*execution.Approval, error) {
 	}
 	return q, nil
 }
+
+const openQuestions = `SELECT o.id, a.hash FROM operations o JOIN approvals a ON a.n = o.n
+	WHERE o.state IN ('pending', 'approved') AND o.state = 'pending'`
+
+// Pending are the hashes of the questions that stand, by their operations: what may be
+// asked again and again, however many others there are.
+func (s *SQLite) Pending(ctx context.Context) (all map[execution.ID]execution.Digest, err error) {
+	rows, err := s.reads.QueryContext(ctx, openQuestions)
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer func() { err = errors.Join(err, explain(s.path, rows.Close())) }()
+	all = map[execution.ID]execution.Digest{}
+	for rows.Next() {
+		var id execution.ID
+		var hash []byte
+		if err := rows.Scan(&id, &hash); err != nil {
+			return nil, explain(s.path, err)
+		}
+		var d execution.Digest
+		copy(d[:], hash)
+		all[id] = d
+	}
+	return all, explain(s.path, rows.Err())
+}
+
+// The newest question of each operation that had one. Either form is read in its order by
+// an index: the second passes over what is no longer open.
+const (
+	askedQuestions = `SELECT o.id, o.principal, o.instance, o.state, o.status, o.language, o.gear, o.client_name, o.client_version, o.client_session,
+			o.created, o.finished, a.question, a.answer
+		FROM approvals a JOIN operations o ON o.n = a.n WHERE (?1 = 0 OR a.n < ?1) ORDER BY a.n DESC LIMIT ?2`
+	askedStanding = `SELECT o.id, o.principal, o.instance, o.state, o.status, o.language, o.gear, o.client_name, o.client_version, o.client_session,
+			o.created, o.finished, a.question, a.answer
+		FROM operations o JOIN approvals a ON a.n = o.n
+		WHERE o.state IN ('pending', 'approved') AND o.state = 'pending' AND (?1 = 0 OR o.n < ?1) ORDER BY o.n DESC LIMIT ?2`
+)
+
+// Questions are operations about which a human was asked, whoever's they are, the newest
+// first: all of them, or only those whose question stands. Code, inputs and output are not
+// in the records. It is for the operator. An unknown before is [engine.ErrNotFound].
+func (s *SQLite) Questions(ctx context.Context, standing bool, before execution.ID, limit int) (all []execution.Record, err error) {
+	var n int64
+	if before != "" {
+		if err := s.reads.QueryRowContext(ctx, "SELECT n FROM operations WHERE id = ?", string(before)).Scan(&n); err != nil {
+			return nil, fmt.Errorf("find %s: %w", before, s.missing(err))
+		}
+	}
+	query := askedQuestions
+	if standing {
+		query = askedStanding
+	}
+	rows, err := s.reads.QueryContext(ctx, query, n, limit)
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer func() { err = errors.Join(err, explain(s.path, rows.Close())) }()
+	for rows.Next() {
+		r, err := scanAsked(rows)
+		if err != nil {
+			return nil, explain(s.path, err)
+		}
+		all = append(all, r)
+	}
+	return all, explain(s.path, rows.Err())
+}
+
+func scanAsked(row scanner) (r execution.Record, err error) {
+	var created, finished int64
+	var question, answer []byte
+	q := &r.Request
+	err = row.Scan(&r.ID, &q.Principal, &r.Instance, &r.State, &r.Result.Status, &q.Language, &r.Gear, &q.Client.Name, &q.Client.Version, &q.Client.Session,
+		&created, &finished, &question, &answer)
+	if err != nil {
+		return execution.Record{}, err
+	}
+	r.Created, r.Finished = moment(created), moment(finished)
+	if r.Approval, err = readApproval(question, answer); err != nil {
+		return execution.Record{}, fmt.Errorf("read what a human was asked about %s: %w", r.ID, err)
+	}
+	return r, nil
+}

@@ -101,6 +101,9 @@ func (a *answer) class() string {
 }
 
 func (a *answer) isStream() bool {
+	if a.status == http.StatusSwitchingProtocols {
+		return true
+	}
 	kind, _, _ := mime.ParseMediaType(a.Header().Get("Content-Type"))
 	return kind == "text/event-stream"
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/webhook"
 )
 
 // Config is what [New] needs. Logger is required.
@@ -46,6 +47,7 @@ type Metrics struct {
 	tools    toolMetrics
 	http     httpMetrics
 	logins   counters
+	webhooks counters
 	watched  *watched
 }
 
@@ -65,6 +67,9 @@ func New(c Config) *Metrics {
 	m.http = m.httpMetrics()
 	m.logins = m.counter("gearbox_logins_total", "Those who came in, once for each session, and requests that were turned away.",
 		either("result", "what became of it", accepted, refused))
+	m.webhooks = m.counter("gearbox_approval_webhooks_total", "Questions that the webhook was to be told of.",
+		Label{Name: "result", Values: names(webhook.Results()...),
+			Meaning: "delivered; failed: not taken in time; dropped: too many waited; outdated: settled before it could be told"})
 	m.watched = m.watch()
 	m.build(c.Version, cmp.Or(c.GoVersion, runtime.Version()))
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -85,6 +90,9 @@ func (m *Metrics) Login(ok bool, n int) {
 	}
 	m.logins.at(result).Add(float64(max(n, 0)))
 }
+
+// Webhook counts a question that a webhook was to be told of, by what became of that.
+func (m *Metrics) Webhook(result string) { m.webhooks.at(result).Inc() }
 
 // build tells which build this is. Its labels are constants of the process.
 func (m *Metrics) build(version, golang string) {

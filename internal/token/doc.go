@@ -16,6 +16,9 @@
 //
 // # Invariants
 //
+//   - A token has one [Role]: with one that runs code nothing is approved, and with one
+//     that approves nothing is run, so that an agent whose token leaks to its code, or the
+//     other way round, cannot ask and answer.
 //   - A name is used once, also after its token was revoked: it is the principal that
 //     operations and the record belong to.
 //   - A token does not change after it was made, but for being revoked and used.

@@ -112,8 +112,8 @@ func (r *Register) Verify(secret string) (Token, error) {
 	return all[found], nil
 }
 
-// Of is the valid token that a principal holds. The error is [ErrRefused] when there
-// is none, or says that the register cannot be read.
+// Of is the valid token that a principal has code run by. The error is [ErrRefused] when
+// there is none, as for an operator's, or says that the register cannot be read.
 func (r *Register) Of(p execution.Principal) (Token, error) {
 	name, ok := strings.CutPrefix(string(p), principalPrefix)
 	if !ok {
@@ -124,7 +124,7 @@ func (r *Register) Of(p execution.Principal) (Token, error) {
 		return Token{}, err
 	}
 	i := slices.IndexFunc(all, called(name))
-	if i < 0 || !all[i].Valid(r.now()) {
+	if i < 0 || !all[i].Valid(r.now()) || all[i].Role != Agent {
 		return Token{}, ErrRefused
 	}
 	return all[i], nil

@@ -9,9 +9,23 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
+// Role is what a token is for. No token is for both: whoever has code run must not be the
+// one who approves of it.
+type Role string
+
+// The roles.
+const (
+	// Agent has code run, and decides on nothing.
+	Agent Role = ""
+	// Operator sees what humans are asked and answers it, whoever's operation it is about.
+	// It has no operations of its own and cannot run anything.
+	Operator Role = "operator"
+)
+
 // Rights are what the holder of a token may do at most. The zero Rights leave
 // everything to the server's own gear.
 type Rights struct {
+	Role Role `json:"role,omitzero"`
 	// Gear is the ceiling: the stricter of it, the server's gear and the one that a
 	// call names holds, permission by permission. Empty means no ceiling.
 	Gear string `json:"gear,omitzero"`
@@ -38,6 +52,11 @@ type Token struct {
 	Revoked time.Time `json:"revoked,omitzero"`
 	// LastUsed is a time at or shortly before the last use, see [Coarse]; zero for never.
 	LastUsed time.Time `json:"last_used,omitzero"`
+}
+
+// bounded reports whether anything bounds what the holder may run.
+func (r Rights) bounded() bool {
+	return r.Gear != "" || len(r.Tools) > 0 || len(r.Languages) > 0 || r.Rate > 0 || r.Concurrency > 0
 }
 
 // principalPrefix keeps the names of tokens apart from the operator's own principals.
@@ -68,6 +87,10 @@ func (t Token) check() error {
 		return fmt.Errorf("a rate of %d per minute: use a number from 1, or none for no limit", t.Rate)
 	case t.Concurrency < 0:
 		return fmt.Errorf("a concurrency of %d: use a number from 1, or none for no limit", t.Concurrency)
+	case t.Role != Agent && t.Role != Operator:
+		return fmt.Errorf("the role %.20q of the token %s is not known here: use the Gearbox that made it", t.Role, t.Name)
+	case t.Role == Operator && t.bounded():
+		return fmt.Errorf("the token %s is an operator's: it runs nothing that a gear, tools, languages, a rate or a concurrency could bound", t.Name)
 	}
 	for _, l := range t.Languages {
 		if known, err := execution.ParseLanguage(string(l)); err != nil || known != l {

@@ -294,3 +294,30 @@ func FuzzNothingButItsOwnSecretOpensAToken(f *testing.F) {
 		}
 	})
 }
+
+func TestAnOperatorsTokenIsNoAgents(t *testing.T) {
+	dir := t.TempDir()
+	r := NewRegister(OpenFile(dir), time.Now)
+	secret, made, err := r.Create("boss", Rights{Role: Operator}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := NewRegister(OpenFile(dir), time.Now).Verify(secret); err != nil || got.Role != Operator {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err := r.Of(made.Principal()); !errors.Is(err, ErrRefused) {
+		t.Errorf("it may have code run: %v", err)
+	}
+	for _, rights := range []Rights{
+		{Role: "root"},
+		{Role: Operator, Gear: "restricted"},
+		{Role: Operator, Tools: []string{"execute"}},
+		{Role: Operator, Languages: []execution.Language{execution.Python}},
+		{Role: Operator, Rate: 1},
+		{Role: Operator, Concurrency: 1},
+	} {
+		if _, _, err := r.Create("x", rights, time.Time{}); err == nil {
+			t.Errorf("%+v was made", rights)
+		}
+	}
+}

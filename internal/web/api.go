@@ -87,16 +87,11 @@ type operationList struct {
 }
 
 func (a *api) list(w http.ResponseWriter, r *http.Request, p execution.Principal) error {
-	q := r.URL.Query()
-	limit := defaultLimit
-	if s := q.Get("limit"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > maxLimit {
-			return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: "limit", Message: "must be a number from 1 to " + strconv.Itoa(maxLimit)}
-		}
-		limit = n
+	limit, err := limitOf(r)
+	if err != nil {
+		return err
 	}
-	records, err := a.lister.List(r.Context(), p, execution.ID(q.Get("before")), limit)
+	records, err := a.lister.List(r.Context(), p, execution.ID(r.URL.Query().Get("before")), limit)
 	if err != nil {
 		return err
 	}
@@ -109,6 +104,19 @@ func (a *api) list(w http.ResponseWriter, r *http.Request, p execution.Principal
 	}
 	reply(w, http.StatusOK, l)
 	return nil
+}
+
+// limitOf is how many lines of a list are wanted.
+func limitOf(r *http.Request) (int, error) {
+	s := r.URL.Query().Get("limit")
+	if s == "" {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, malformed("limit", "must be a number from 1 to "+strconv.Itoa(maxLimit))
+	}
+	return n, nil
 }
 
 func listed(r execution.Record) operation {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,18 +40,23 @@ type bearer struct {
 	always atomic.Bool
 }
 
-// require lets h answer those that may come in, under their own name.
-func (b *bearer) require(h http.Handler) http.Handler {
+// require lets h answer those that may come in with one of the roles, under their own
+// name.
+func (b *bearer) require(h http.Handler, roles ...token.Role) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secret, sent := secretOf(r)
-		who, err := b.identify(r, secret, sent)
+		who, err := b.identify(r, secret, sent, roles)
 		if err == nil {
 			err = b.logins.accepted(r, who)
 		}
+		var wrong *roleError
 		switch {
+		case errors.As(err, &wrong):
+			b.logins.refused(r, err)
+			refuse(w, r, http.StatusForbidden, codeForbidden, wrong.Error())
 		case errors.Is(err, token.ErrRefused):
 			b.logins.refused(r, err)
-			unauthenticated(w, r)
+			unauthenticated(w, r, roles)
 		case err != nil:
 			b.log.LogAttrs(r.Context(), slog.LevelError, "nobody can be let in", slog.String("error", err.Error()))
 			refuse(w, r, http.StatusServiceUnavailable, execution.CodeUnavailable, "it cannot be found out now who may come in; the log of the server has the reason")
@@ -67,9 +73,14 @@ func (b *bearer) require(h http.Handler) http.Handler {
 }
 
 // identify is the caller. Where a token was sent it decides, also where none is needed.
-func (b *bearer) identify(r *http.Request, secret string, sent bool) (execution.Caller, error) {
+// Without one everybody is an agent at most: by every way that is open without a token,
+// loopback and the socket, agents come too.
+func (b *bearer) identify(r *http.Request, secret string, sent bool, roles []token.Role) (execution.Caller, error) {
 	if !sent {
-		needed, err := b.needed(r)
+		needed, err := true, error(nil)
+		if slices.Contains(roles, token.Agent) {
+			needed, err = b.needed(r)
+		}
 		if err != nil {
 			return execution.Caller{}, err
 		}
@@ -82,8 +93,21 @@ func (b *bearer) identify(r *http.Request, secret string, sent bool) (execution.
 	if err != nil {
 		return execution.Caller{}, err
 	}
+	if !slices.Contains(roles, t.Role) {
+		return execution.Caller{}, &roleError{t}
+	}
 	b.note(t)
 	return t.Caller(), nil
+}
+
+// roleError says that a token is valid and for something else.
+type roleError struct{ t token.Token }
+
+func (e *roleError) Error() string {
+	if e.t.Role == token.Operator {
+		return "the token " + e.t.Name + " is an operator's: it answers what people are asked and runs nothing; agents need one of gearbox token create NAME"
+	}
+	return "the token " + e.t.Name + " is an agent's, and no agent decides or sees what people are asked; the operator makes another one with: gearbox token create NAME --operator"
 }
 
 // note notes the use of a token beside the answer, one at a time: nobody waits for a
@@ -100,8 +124,9 @@ func (b *bearer) note(t token.Token) {
 	})
 }
 
-// needed reports whether a token is. Once there was one there is no way back, whatever
-// becomes of the file.
+// needed reports whether an agent needs a token. Once there was one there is no way back,
+// whatever becomes of the file. Those of operators do not count: agents that came without
+// one go on doing so.
 func (b *bearer) needed(r *http.Request) (bool, error) {
 	if arrivalOf(r).unix {
 		return false, nil
@@ -110,10 +135,11 @@ func (b *bearer) needed(r *http.Request) (bool, error) {
 		return true, nil
 	}
 	all, err := b.tokens.List()
-	if err == nil && len(all) > 0 {
+	there := slices.ContainsFunc(all, func(t token.Token) bool { return t.Role == token.Agent })
+	if err == nil && there {
 		b.always.Store(true)
 	}
-	return len(all) > 0, err
+	return there, err
 }
 
 // secretOf is what stands in the header. Anything there that is no bearer token is a
@@ -168,7 +194,11 @@ func (b *bearer) watch(ctx context.Context, secret string) {
 }
 
 // unauthenticated is one answer for every reason.
-func unauthenticated(w http.ResponseWriter, r *http.Request) {
+func unauthenticated(w http.ResponseWriter, r *http.Request, roles []token.Role) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	refuse(w, r, http.StatusUnauthorized, codeUnauthenticated, "a valid token is needed: send it in the header Authorization: Bearer. The operator makes one with: gearbox token create NAME")
+	command := "gearbox token create NAME"
+	if !slices.Contains(roles, token.Agent) {
+		command += " --operator"
+	}
+	refuse(w, r, http.StatusUnauthorized, codeUnauthenticated, "a valid token is needed: send it in the header Authorization: Bearer. The operator makes one with: "+command)
 }

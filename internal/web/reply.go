@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/gearbox-mcp/gearbox/internal/approval"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
@@ -15,6 +16,8 @@ type failure struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 		Field   string `json:"field,omitempty"`
+		// Cause is why a decision does not count, one of [approval.Cause].
+		Cause approval.Cause `json:"cause,omitempty"`
 	} `json:"error"`
 }
 
@@ -23,6 +26,7 @@ const (
 	codeForbidden       = "FORBIDDEN"
 	codeUnauthenticated = "UNAUTHENTICATED"
 	codeTooLarge        = "TOO_LARGE"
+	codeConflict        = "CONFLICT"
 )
 
 func fail[C ~string](w http.ResponseWriter, status int, code C, message string) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/socket"
+	"github.com/gearbox-mcp/gearbox/internal/token"
 )
 
 // The paths that are answered.
@@ -51,7 +52,9 @@ type Config struct {
 	Lister     Lister
 	Ready      Ready
 	Tokens     Tokens
-	Logger     *slog.Logger
+	// Approvals are what humans are asked; nil for an API that does not have it.
+	Approvals Approvals
+	Logger    *slog.Logger
 	// Metrics answers at /metrics; nil for nothing there.
 	Metrics http.Handler
 	// Observe wraps the handler of all requests, refused ones too; nil for nothing.
@@ -89,6 +92,7 @@ type Server struct {
 	gate      gate
 	bearer    *bearer
 	probe     *probe
+	feed      *feed // nil without approvals
 	pace      pace
 	http      *http.Server
 	listeners []*listener
@@ -115,6 +119,9 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{c: c, gate: g, pace: defaultPace(), probe: newProbe(c.Ready, c.Logger, c.Now)}
 	s.bearer = &bearer{tokens: c.Tokens, logins: newLogins(c.Logins, c.Logger, c.Now), log: c.Logger, now: c.Now, recheck: recheck}
+	if c.Approvals != nil {
+		s.feed = newFeed(c.Approvals, c.Logger, c.Now)
+	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{
@@ -218,10 +225,17 @@ func (s *Server) routes() *http.ServeMux {
 	(&api{s.c.Operations, s.c.Lister, s.c.Logger}).routes(inside)
 	if s.c.Metrics != nil {
 		inside.Handle("GET "+pathMetrics, s.c.Metrics)
-		mux.Handle(pathMetrics, s.bearer.require(inside))
+		mux.Handle(pathMetrics, s.bearer.require(inside, token.Agent, token.Operator))
 	}
-	mux.Handle(pathAPI, s.bearer.require(limit(maxSmallBody, inside)))
-	mux.Handle(pathMCP, s.bearer.require(limit(s.c.MaxMessage, s.c.MCP.HTTPHandler())))
+	if s.c.Approvals != nil {
+		decisions := http.NewServeMux()
+		(&approvals{asked: s.c.Approvals, feed: s.feed, log: s.c.Logger, now: s.c.Now, beat: heartbeat}).routes(decisions)
+		h := s.bearer.require(limit(maxDecision, decisions), token.Operator)
+		mux.Handle(pathApprovals, h)
+		mux.Handle(pathApprovals+"/", h)
+	}
+	mux.Handle(pathAPI, s.bearer.require(limit(maxSmallBody, inside), token.Agent))
+	mux.Handle(pathMCP, s.bearer.require(limit(s.c.MaxMessage, s.c.MCP.HTTPHandler()), token.Agent))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, http.StatusNotFound, execution.CodeNotFound, "there is nothing here; agents connect to "+pathMCP)
 	})
@@ -269,6 +283,9 @@ func (s *Server) Serve(ctx context.Context) error {
 
 func (s *Server) shutDown() {
 	s.c.MCP.StopListening()
+	if s.feed != nil {
+		s.feed.close()
+	}
 	grace, cancel := context.WithTimeout(context.Background(), s.c.Grace)
 	defer cancel()
 	if s.http.Shutdown(grace) == nil {
@@ -289,6 +306,9 @@ func (s *Server) Close() error {
 		errs = append(errs, l.remove())
 	}
 	s.listeners = nil
+	if s.feed != nil {
+		s.feed.close()
+	}
 	s.probe.close()
 	s.bearer.noted.Wait()
 	return errors.Join(errs...)

@@ -1,0 +1,246 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/gearbox-mcp/gearbox/internal/approval"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// Approvals are what humans are asked, whoever's operation it is about. It is safe for
+// concurrent use. An error that is a *[approval.RefusedError] or a
+// *[execution.RejectedError] is shown to whoever asks; every other one is a failure of
+// Gearbox and only logged.
+type Approvals interface {
+	Questions
+	// Find is the operation of a question with all that would be run, open or not.
+	Find(context.Context, execution.ID) (execution.Record, error)
+	// Always are the rules that a yes for always would write; nil where it cannot be.
+	Always(*execution.Approval) []string
+	// Decide gives an answer. The question is taken up from there without the caller.
+	Decide(context.Context, approval.Decision) error
+}
+
+// Questions are read to be listed and followed. Code and inputs need not be in the records.
+type Questions interface {
+	// Asked are operations about which a human was asked, the newest first: only those
+	// whose question stands, or all. At most limit of them, and only those made before the
+	// one that is named, if one is.
+	Asked(ctx context.Context, standing bool, before execution.ID, limit int) ([]execution.Record, error)
+	// Pending are the hashes of the questions that stand. It is asked some times a second
+	// while somebody listens.
+	Pending(context.Context) (map[execution.ID]execution.Digest, error)
+}
+
+const (
+	pathApprovals = pathAPI + "approvals"
+	// maxDecision bounds the body of a decision, in bytes: a message and a credential.
+	maxDecision = 16 << 10
+	// decideTime bounds the taking of a decision: checking a passphrase takes a part of a
+	// second, and others may be before it.
+	decideTime = 30 * time.Second
+)
+
+// approvals answers the holders of operators' tokens.
+type approvals struct {
+	asked Approvals
+	feed  *feed
+	log   *slog.Logger
+	now   func() time.Time
+	beat  time.Duration
+}
+
+func (a *approvals) routes(mux *http.ServeMux) {
+	mux.Handle("GET "+pathApprovals, a.answer(a.list))
+	mux.Handle("GET "+pathApprovals+"/events", http.HandlerFunc(a.events))
+	mux.Handle("GET "+pathApprovals+"/{id}", a.answer(a.get))
+	mux.Handle("POST "+pathApprovals+"/{id}", a.answer(a.decide))
+}
+
+// answer makes a handler of what may fail.
+func (a *approvals) answer(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := h(w, r)
+		var refused *approval.RefusedError
+		switch {
+		case err == nil:
+		case errors.As(err, &refused):
+			declined(w, refused)
+		case rejected(w, err):
+			a.log.LogAttrs(r.Context(), slog.LevelError, "a request failed for a reason of our own",
+				slog.String("path", r.URL.Path), slog.String("error", err.Error()))
+		}
+	})
+}
+
+// refusals are what a decision that does not count is in HTTP.
+var refusals = map[approval.Cause]struct {
+	status int
+	code   string
+}{
+	approval.Unknown:   {http.StatusNotFound, string(execution.CodeNotFound)},
+	approval.Malformed: {http.StatusBadRequest, string(execution.CodeInvalidArgument)},
+	approval.Decided:   {http.StatusConflict, codeConflict},
+	approval.Late:      {http.StatusConflict, codeConflict},
+	approval.Stale:     {http.StatusConflict, codeConflict},
+	approval.Unproven:  {http.StatusForbidden, codeForbidden},
+	approval.Throttled: {http.StatusTooManyRequests, string(execution.CodeUnavailable)},
+}
+
+func declined(w http.ResponseWriter, refused *approval.RefusedError) {
+	as, known := refusals[refused.Cause]
+	if !known {
+		as.status, as.code = http.StatusConflict, codeConflict
+	}
+	if refused.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter.Seconds()+0.999)))
+	}
+	var f failure
+	f.Error.Code, f.Error.Message, f.Error.Cause = as.code, refused.Message, refused.Cause
+	reply(w, as.status, f)
+}
+
+type questionList struct {
+	Approvals []question `json:"approvals"`
+	// Next is the value of before for what follows; absent at the end.
+	Next execution.ID `json:"next,omitempty"`
+}
+
+func (a *approvals) list(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	limit, err := limitOf(r)
+	if err != nil {
+		return err
+	}
+	all := q.Has("all")
+	if v := q.Get("all"); v != "" {
+		if all, err = strconv.ParseBool(v); err != nil {
+			return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: "all", Message: "must be true or false"}
+		}
+	}
+	records, err := a.asked.Asked(r.Context(), !all, execution.ID(q.Get("before")), limit)
+	if err != nil {
+		return err
+	}
+	l := questionList{Approvals: []question{}}
+	for _, rec := range records {
+		if one := overview(rec, a.now()); all || one.State == standsOpen {
+			l.Approvals = append(l.Approvals, one)
+		}
+	}
+	if len(records) == limit {
+		l.Next = records[limit-1].ID
+	}
+	reply(w, http.StatusOK, l)
+	return nil
+}
+
+func (a *approvals) get(w http.ResponseWriter, r *http.Request) error {
+	rec, err := a.asked.Find(r.Context(), execution.ID(r.PathValue("id")))
+	if err == nil {
+		reply(w, http.StatusOK, inFull(rec, a.asked.Always(rec.Approval), a.now()))
+	}
+	return err
+}
+
+// decision is the body of an answer. A hash is never left out: who says yes says to what.
+type decision struct {
+	Decision   verb             `json:"decision"`
+	Scope      execution.Scope  `json:"scope,omitzero"`
+	Message    string           `json:"message,omitzero"`
+	Hash       execution.Digest `json:"hash"`
+	Credential string           `json:"credential,omitzero"`
+}
+
+// verb is what a decision does.
+type verb string
+
+const (
+	approve verb = "approve"
+	deny    verb = "deny"
+)
+
+func (a *approvals) decide(w http.ResponseWriter, r *http.Request) error {
+	d, err := readDecision(r)
+	if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) {
+		fail(w, http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body is longer than the %d bytes that are taken", tooLong.Limit))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	caller, ok := execution.CallerOf(r.Context())
+	if !ok {
+		return errors.New("a decision of nobody")
+	}
+	id := execution.ID(r.PathValue("id"))
+	// Who sends a decision and goes away has decided all the same.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(r.Context()), decideTime)
+	defer stop()
+	err = a.asked.Decide(ctx, approval.Decision{
+		Operation: id, Hash: d.Hash, Verdict: d.verdict(), Scope: d.Scope, Message: d.Message, Credential: d.Credential,
+		By: "the API, " + string(caller.Principal), Client: execution.Client{Name: userAgent(r)},
+	})
+	if err != nil {
+		return err
+	}
+	a.feed.look()
+	rec, err := a.asked.Find(ctx, id)
+	if err == nil {
+		reply(w, http.StatusOK, overview(rec, a.now()))
+	}
+	return err
+}
+
+func (d decision) verdict() execution.Verdict {
+	if d.Decision == approve {
+		return execution.Approved
+	}
+	return execution.Refused
+}
+
+func readDecision(r *http.Request) (decision, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return decision{}, malformed("Content-Type", "send the decision as application/json")
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return decision{}, err
+	}
+	return parseDecision(text)
+}
+
+// parseDecision takes exactly what is described: a field that is not known, twice there or
+// written otherwise could mean something to whoever sent it that it does not mean here.
+func parseDecision(text []byte) (d decision, err error) {
+	if err := json.Unmarshal(text, &d, json.RejectUnknownMembers(true)); err != nil {
+		return decision{}, malformed("", "this is no decision: "+err.Error())
+	}
+	switch {
+	case d.Decision != approve && d.Decision != deny:
+		return decision{}, malformed("decision", "must be approve or deny")
+	case d.Hash.IsZero():
+		return decision{}, malformed("hash", "is missing: send that of the question as it was shown")
+	case d.Decision == deny && d.Scope != "":
+		return decision{}, malformed("scope", "belongs to a yes alone")
+	case d.Scope != "" && d.Scope != execution.Once && d.Scope != execution.Always:
+		return decision{}, malformed("scope", "must be once or always")
+	case len(d.Message) > approval.MaxMessage:
+		return decision{}, malformed("message", fmt.Sprintf("must be at most %d bytes long", approval.MaxMessage))
+	}
+	return d, nil
+}
+
+func malformed(field, message string) error {
+	return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: field, Message: message}
+}
