@@ -102,7 +102,7 @@ func TestASubscriberIsToldOfEachChangeWhoeverMakesIt(t *testing.T) {
 			}
 			synctest.Wait()
 			for _, state := range []execution.State{execution.StateApproved, execution.StateResumed, execution.StateRunning} {
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute) // of the bubble
 				if len(told) != 0 {
 					t.Errorf("%s: told of nothing", era)
 				}
@@ -143,13 +143,13 @@ func TestASubscriptionThatWasEndedTellsOfNothing(t *testing.T) {
 			if err := session.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: uriOf(ids[0])}); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute) // of the bubble
 			engine.move(ids[0], execution.StateApproved)
 			engine.move(ids[1], execution.StateApproved)
 			if uri := <-told; uri != uriOf(ids[1]) {
 				t.Errorf("%s: told of %s", era, uri)
 			}
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute) // of the bubble
 			if len(told) != 0 {
 				t.Errorf("%s: told of %s", era, <-told)
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/approval"
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/store"
@@ -37,7 +38,7 @@ func openDesk(t testing.TB, dir string) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &desk{approval.NewDesk(s, time.Now), t, s}
+	return &desk{approval.NewDesk(s, credential.Open(dir, credential.None, time.Now), time.Now), t, s}
 }
 
 // question is what is asked about an operation.
@@ -193,7 +194,7 @@ func decider() int {
 	lines.Scan()
 	for _, c := range all {
 		word := "counts"
-		if err := approval.NewDesk(s, time.Now).Decide(ctx, c); err != nil {
+		if err := approval.NewDesk(s, credential.Open(os.Getenv(deciderEnv), credential.None, time.Now), time.Now).Decide(ctx, c); err != nil {
 			var refused *approval.RefusedError
 			if word = "failed: " + err.Error(); errors.As(err, &refused) {
 				word = string(refused.Cause)
