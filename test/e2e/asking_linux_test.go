@@ -21,8 +21,8 @@ const asking = "import subprocess\nprint(subprocess.run(['mount', '--version'], 
 // decisionPage is where the servers of these tests have their users decide.
 const decisionPage = "https://approve.example/questions"
 
-// agent is a client of a real server, and its user in another process.
-type agent struct {
+// asker is a client of a real server, and its user in another process.
+type asker struct {
 	t       *testing.T
 	dir     string
 	session *mcp.ClientSession
@@ -47,17 +47,17 @@ func TestAnAgentAsksAndItsUserDecides(t *testing.T) {
 	} {
 		for _, era := range []string{"2025-11-25", "2026-07-28"} {
 			t.Run(name+" "+era, func(t *testing.T) {
-				a := &agent{t: t, dir: dir, updated: make(chan string, 100), shown: make(chan *mcp.ElicitParams, 10)}
+				a := &asker{t: t, dir: dir, updated: make(chan string, 100), shown: make(chan *mcp.ElicitParams, 10)}
 				a.connect(transport(), era)
 				a.isAnsweredAtOnce()
 				a.waits()
 			})
 		}
 	}
-	t.Run("task", func(t *testing.T) { (&agent{t: t, dir: dir}).makesATask(w.addresses[0] + "/mcp") })
+	t.Run("task", func(t *testing.T) { (&asker{t: t, dir: dir}).makesATask(w.addresses[0] + "/mcp") })
 }
 
-func (a *agent) connect(transport mcp.Transport, era string) {
+func (a *asker) connect(transport mcp.Transport, era string) {
 	a.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
@@ -76,7 +76,7 @@ func (a *agent) connect(transport mcp.Transport, era string) {
 }
 
 // call returns the structured answer and the text.
-func (a *agent) call(name string, arguments map[string]any) (map[string]any, string) {
+func (a *asker) call(name string, arguments map[string]any) (map[string]any, string) {
 	a.t.Helper()
 	res, err := a.session.CallTool(a.t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *agent) call(name string, arguments map[string]any) (map[string]any, str
 }
 
 // user runs a command of the user.
-func (a *agent) user(args ...string) {
+func (a *asker) user(args ...string) {
 	a.t.Helper()
 	if out, errOut, exit := gearboxIn(a.t, a.dir, append([]string{"approvals"}, args...)...); exit != 0 {
 		a.t.Errorf("gearbox approvals %s: exit code %d: %s%s", strings.Join(args, " "), exit, out, errOut)
@@ -94,7 +94,7 @@ func (a *agent) user(args ...string) {
 }
 
 // isAnsweredAtOnce has an agent go on, and learn of the decision later.
-func (a *agent) isAnsweredAtOnce() {
+func (a *asker) isAnsweredAtOnce() {
 	t := a.t
 	t.Helper()
 	answer, text := a.call("execute", map[string]any{"code": asking})
@@ -130,7 +130,7 @@ func (a *agent) isAnsweredAtOnce() {
 }
 
 // waits has an agent wait for the result, or for the user's words.
-func (a *agent) waits() {
+func (a *asker) waits() {
 	t := a.t
 	t.Helper()
 	decide := func(args ...string) {
@@ -160,7 +160,7 @@ func (a *agent) waits() {
 }
 
 // makesATask writes its own messages: the SDK has no types for tasks.
-func (a *agent) makesATask(url string) {
+func (a *asker) makesATask(url string) {
 	t := a.t
 	t.Helper()
 	ask := func(method, name string, params map[string]any) map[string]any {
