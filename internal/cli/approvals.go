@@ -186,6 +186,10 @@ func notDecided(id execution.ID, err error) error {
 		hint = "gearbox operations show " + string(id) + " shows what came of it"
 	case approval.Stale:
 		hint = "gearbox approvals show " + string(id) + " shows what is asked now"
+	case approval.Unproven:
+		hint = "it is the one that was set with gearbox approvals credential set"
+	case approval.Throttled:
+		hint = fmt.Sprintf("try again in %v", refused.RetryAfter.Round(time.Second))
 	case approval.Unknown, approval.Malformed:
 	}
 	return failed(exitFailed, &hinted{fmt.Errorf("refused (%s): %w", refused.Cause, err), hint})

@@ -102,12 +102,22 @@ func (a *app) decide(ctx context.Context, f decideFlags, d approval.Decision) er
 				return err
 			}
 		}
-		told, err := ds.Decide(ctx, d)
+		told, err := a.handIn(ctx, ds, d)
 		if err != nil {
 			return a.refused(f, d, err)
 		}
 		return a.decided(f, d, r, told)
 	})
+}
+
+// handIn gives a decision together with the credential that it needs, which is asked for on
+// the terminal whatever else is said on the command line.
+func (a *app) handIn(ctx context.Context, ds sidecar.Decisions, d approval.Decision) (sidecar.Told, error) {
+	var err error
+	if d.Credential, err = a.credentialFor(ctx, ds); err != nil {
+		return sidecar.Told{}, err
+	}
+	return ds.Decide(ctx, d)
 }
 
 // confirm asks whether what is shown is meant.
