@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -266,5 +264,3 @@ func together(t *testing.T, dir string, processes int, of func(process int) []ap
 	}
 	return told
 }
-
-func joined(words [][]string) string { return strings.Join(slices.Concat(words...), " ") }

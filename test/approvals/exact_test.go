@@ -78,8 +78,14 @@ func TestAYesGrantsExactlyWhatWasShownAndOnce(t *testing.T) {
 	s := serve(t, dir, options{env: []string{"GEARBOX_TEST_SHOWN=1", "GEARBOX_TEST_HIDDEN=2"}})
 	d := openDesk(t, dir)
 	everything := []thing{
-		{"run", "/usr/bin/mount"}, {"run", "/usr/bin/umount"}, {"run", "/usr/bin/findmnt"}, {"run", "/usr/bin/gpg"}, {"run", "/bin/mount"},
-		file(t, shown), file(t, neighbour), {"env", "GEARBOX_TEST_SHOWN"}, {"env", "GEARBOX_TEST_HIDDEN"},
+		{"run", "/usr/bin/mount"},
+		{"run", "/usr/bin/umount"},
+		{"run", "/usr/bin/findmnt"},
+		{"run", "/usr/bin/gpg"},
+		{"run", "/bin/mount"},
+		file(t, shown), file(t, neighbour),
+		{"env", "GEARBOX_TEST_SHOWN"},
+		{"env", "GEARBOX_TEST_HIDDEN"},
 	}
 	nothing := looking(t, "", everything...)
 	if got := found(t, s.execute(nothing)); len(got) > 0 {

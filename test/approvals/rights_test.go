@@ -53,8 +53,11 @@ func TestWhatAPrincipalMayNoLongerDoIsNotRunAfterAYes(t *testing.T) {
 		{"ceiling", token.Rights{}, func(k *token.Token) { k.Gear = "restricted" }, "run(mount)"},
 		{"off", token.Rights{}, func(k *token.Token) { k.Gear = "read_only" }, "does not run"},
 		{"language", token.Rights{}, func(k *token.Token) { k.Languages = []execution.Language{execution.Bash} }, "does not run python"},
-		{"languages", token.Rights{Languages: []execution.Language{execution.Python, execution.Bash}},
-			func(k *token.Token) { k.Languages = []execution.Language{execution.Bash} }, "does not run python"},
+		{
+			"languages",
+			token.Rights{Languages: []execution.Language{execution.Python, execution.Bash}},
+			func(k *token.Token) { k.Languages = []execution.Language{execution.Bash} }, "does not run python",
+		},
 	}
 	secrets := map[string]string{}
 	for _, c := range cases {
