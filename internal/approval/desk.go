@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,9 +174,13 @@ func no(message string) string {
 }
 
 func (d *Desk) event(r execution.Record, c Decision) audit.Event {
+	details := d.details(c)
+	if c.Scope == execution.Always {
+		details["rules"] = strings.Join(rulesOf(r.Approval), " ")
+	}
 	return audit.Event{
 		Time: d.now(), Type: audit.Approval, Operation: r.ID, Principal: r.Request.Principal, Client: c.Client, Gear: r.Gear,
-		Code: execution.DigestOf([]byte(r.Request.Language), []byte(r.Request.Code)), Decision: string(c.Verdict), Reason: r.Approval.Summary, Details: d.details(c),
+		Code: execution.DigestOf([]byte(r.Request.Language), []byte(r.Request.Code)), Decision: string(c.Verdict), Reason: r.Approval.Summary, Details: details,
 	}
 }
 
@@ -187,6 +192,17 @@ func (d *Desk) details(c Decision) map[string]string {
 		}
 	}
 	return out
+}
+
+// rulesOf are those that permit the like from now on.
+func rulesOf(q *execution.Approval) []string {
+	var rules []string
+	for _, one := range q.Asked {
+		if !slices.Contains(rules, one.Allow) {
+			rules = append(rules, one.Allow)
+		}
+	}
+	return rules
 }
 
 // bounded keeps what was handed in, which may be anything, from filling the records.

@@ -15,6 +15,7 @@ var rank = map[string]int{
 	"policy":  1, // decides, from nouns alone
 	"bridge":  1, // bytes to frames
 	"audit":   1, // events and their chain
+	"visible": 1, // text for a person to read, all of it
 	"guest":   1, // embedded Python, no Go to speak of
 	"logging": 1, // keys and redaction
 	"catalog": 1, // tools to Python, pure

@@ -9,7 +9,8 @@
 //
 //   - Standard output holds what was asked for and nothing else: a program's own
 //     output, a report, a list. Everything said about it goes to standard error.
-//   - Nothing is asked. What is missing is an error that says what to add.
+//   - Nothing is asked but what the rules want a human to decide, and that only on a
+//     terminal. What is missing is an error that says what to add.
 //   - An error says what, where, and in a line of its own how to mend it.
 //   - No colours and no moving parts. Progress is told on a terminal only.
 //   - Every command works without a terminal.
@@ -85,7 +86,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.serveCommand(), a.connectCommand(), a.execCommand(), a.installCommand(), a.uninstallCommand(),
-		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
+		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.approvalsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
 		a.gearCommand(), a.configCommand(), a.versionCommand())
 	return root
 }

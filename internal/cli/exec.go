@@ -25,6 +25,10 @@ or bash with --language bash or in a file that is named *.sh or *.bash. The
 program's own standard input is empty unless --stdin names a file, or - for
 standard input.
 
+On a terminal you are asked about what the rules want a human to approve: yes once,
+always, no. Without one, and with --json, that is denied at once, and the answer names
+the --allow that would permit it.
+
 ` + exitCodes
 
 // executor is the part of the engine that exec needs.
@@ -81,11 +85,19 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 	var log heldLog
 	l.server.Transport, l.server.Pool = sidecar.TransportExec, sidecar.OnDemand()
 	l.server.FinishPreparing = true // the next command is then several times faster
+	ask := a.terminalOf(f)
+	if ask != nil {
+		defer ask.close()
+		l.server.Approvals.Here = true
+	}
 	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), a.progress())
 	if err != nil {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
 	result, err := runToEnd(ctx, s.Engine(), request)
+	for k := (&asker{a, ask, s}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
+		result, err = k.settle(ctx, request.Principal, result.OperationID)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		err = failed(exitCancelled, errCancelled)
@@ -178,14 +190,19 @@ func runToEnd(ctx context.Context, e executor, r execution.Request) (execution.R
 	if err != nil {
 		return execution.Result{}, err
 	}
+	return toEnd(ctx, e, r.Principal, id)
+}
+
+// toEnd waits for the end of an operation, or for a question about it.
+func toEnd(ctx context.Context, e executor, p execution.Principal, id execution.ID) (execution.Result, error) {
 	for {
-		result, err := e.Wait(ctx, r.Principal, id, execution.MaxWait)
+		result, err := e.Wait(ctx, p, id, execution.MaxWait)
 		settled := result.Status.Final() || result.Status == execution.StatusPendingApproval
 		if err == nil && settled {
 			return result, nil
 		}
 		if ctx.Err() != nil {
-			return cancel(ctx, e, r.Principal, id)
+			return cancel(ctx, e, p, id)
 		}
 		if err != nil {
 			return execution.Result{}, err

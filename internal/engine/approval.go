@@ -15,15 +15,22 @@ import (
 // pendingOn is the answer for an operation about which a human is asked.
 func pendingOn(r execution.Result, q *execution.Approval) execution.Result {
 	r.Summary, r.ExpiresAt = q.Summary, q.Expires.Format(time.RFC3339)
+	r.Permissions = askedFor(q)
+	r.ApproveHint = "The user decides in a terminal: gearbox approvals show " + string(r.OperationID)
+	return r
+}
+
+// askedFor are the permissions of a question, with their lines.
+func askedFor(q *execution.Approval) []string {
+	var out []string
 	for _, one := range q.Asked {
 		line := one.String()
 		if one.Line > 0 {
 			line = fmt.Sprintf("%s in line %d", line, one.Line)
 		}
-		r.Permissions = append(r.Permissions, line)
+		out = append(out, line)
 	}
-	r.ApproveHint = "The user decides in a terminal: gearbox approvals show " + string(r.OperationID)
-	return r
+	return out
 }
 
 // pend keeps the question and lets go of the operation, which from now on belongs to no
@@ -86,6 +93,17 @@ func (e *Engine) settle(ctx context.Context, d Due, elsewhere bool) (bool, error
 		return false, nil
 	}
 	return e.resume(ctx, r)
+}
+
+// ResumeOne takes up one operation that this process put the question about, if a human
+// said yes to it, and ends it if its time is over. It is false as long as it waits, for a
+// human or for a place.
+func (e *Engine) ResumeOne(ctx context.Context, p execution.Principal, id execution.ID) (bool, error) {
+	r, err := e.c.Journal.Load(ctx, p, id)
+	if err != nil || !r.State.Waits() {
+		return err == nil, err
+	}
+	return e.settle(ctx, Due{ID: id, Principal: p, Instance: r.Instance, Until: r.Approval.Until()}, false)
 }
 
 // resume takes one up. It is false without an error when another process was first, and
@@ -221,6 +239,9 @@ func (e *Engine) conclude(ctx context.Context, r execution.Record, s execution.S
 func Closed(r execution.Record, s execution.Status, c execution.Code, reason string, now time.Time) (execution.Change, audit.Event) {
 	res := execution.Result{OperationID: r.ID, Gear: r.Gear}
 	res = end(res, verdict{s, c, reason}, -1)
+	if s == execution.StatusDenied && r.Approval != nil {
+		res.Permissions = askedFor(r.Approval) // what was not approved
+	}
 	ev := recordEvent(r, now, audit.Finished)
 	ev.Reason, ev.Status, ev.ExitCode = string(c), res.Status, res.ExitCode
 	return execution.Change{Finished: now, Result: &res}, ev

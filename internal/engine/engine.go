@@ -220,7 +220,7 @@ func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.I
 		}
 		d = max(0, d-e.c.Clock.Now().Sub(began))
 	}
-	rec, err := e.follow(ctx, p, id, d)
+	rec, err := e.follow(ctx, p, id, d, func(s execution.State) bool { return s == execution.StateFinished })
 	if err != nil {
 		return execution.Result{}, notFound(id, err)
 	}

@@ -70,6 +70,10 @@ func LoadOverlays(path string) (Overlays, error) {
 		return Overlays{}, err
 	}
 	home, _ := os.UserHomeDir() // without one a pattern that begins with ~ is refused
+	return readOverlays(path, data, home)
+}
+
+func readOverlays(path string, data []byte, home string) (Overlays, error) {
 	var o Overlays
 	r := newReader(path, home)
 	read := func(n ast.Node, allow bool) []policy.Rule {

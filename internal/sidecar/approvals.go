@@ -2,11 +2,14 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/instance"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 )
 
 // ApprovalOptions say whether and how humans are asked. A nil field is its documented
@@ -16,6 +19,10 @@ type ApprovalOptions struct {
 	Mode string
 	// Patience is how long a question stands; by default an hour.
 	Patience *time.Duration
+	// Page is the address where the operator's own front end lets a person decide, for
+	// clients that can show their user a page; empty for none. The page has to ask who
+	// comes: agents know its address.
+	Page string
 	// Here says that whoever started this command is asked, and answers.
 	Here bool
 }
@@ -41,6 +48,18 @@ func (o Options) patience() time.Duration {
 	}
 }
 
+// page is the address of the page; nil for none.
+func (a ApprovalOptions) page() (*url.URL, error) {
+	if a.Page == "" {
+		return nil, nil //nolint:nilnil // there need not be one
+	}
+	u, err := mcpserver.CheckPage(a.Page)
+	if err != nil {
+		return nil, about("approvals-page", "the approval page: %w", err)
+	}
+	return u, nil
+}
+
 // resumeEvery is how soon an operation that was approved is taken up when nobody tells
 // this process of it.
 const resumeEvery = time.Second
@@ -60,14 +79,33 @@ func (s *Sidecar) followApprovals(ctx context.Context, l *slog.Logger) {
 		case <-s.approved:
 		case <-look.C:
 		}
+		if s.rulesChanged.CompareAndSwap(true, false) {
+			if err := s.takeRules(ctx); err != nil && ctx.Err() == nil {
+				l.Error("the rules could not be read anew", "error", err)
+			}
+		}
 	}
+}
+
+// wake is what an instance is told when something was decided.
+type wake struct {
+	// Rules tells that the rules file was added to.
+	Rules bool `json:"rules,omitempty"`
 }
 
 // approvedPath is where an instance is told that something was decided.
 const approvedPath = "/approved"
 
-// handleApproved only wakes: what was decided stands in the records.
-func (s *Sidecar) handleApproved(w http.ResponseWriter, _ *http.Request) {
+// handleApproved only wakes: what was decided stands in the records and the rules file.
+func (s *Sidecar) handleApproved(w http.ResponseWriter, r *http.Request) {
+	var told wake
+	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		instance.Fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if told.Rules {
+		s.rulesChanged.Store(true)
+	}
 	select {
 	case s.approved <- struct{}{}:
 	default:

@@ -150,7 +150,7 @@ func isFile(name string) bool {
 // overlays are the operator's rules file, the rules of the configuration and those of
 // this start together.
 func overlays(o Options, dataDir string) (gear.Overlays, error) {
-	file, err := gear.LoadOverlays(filepath.Join(dataDir, "rules.yaml"))
+	file, err := gear.LoadOverlays(filepath.Join(dataDir, rulesFile))
 	if err != nil {
 		return gear.Overlays{}, err
 	}

@@ -25,32 +25,36 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 // Sidecar is one running Gearbox. Close ends it.
 type Sidecar struct {
-	engine      *engine.Engine
-	limiter     *quota.Limiter
-	records     *store.SQLite
-	metrics     *telemetry.Metrics
-	logins      logins
-	server      *mcpserver.Server
-	gears       *gears
-	places      *places
-	environment *environment
-	instance    *instance.Instance
-	self        Status // the parts that stay the same
-	addresses   atomic.Pointer[[]string]
-	redactor    *logging.Redactor
-	changes     ChangeLog
-	approved    chan struct{} // somebody has decided
-	reloading   sync.Mutex    // guards what follows
-	options     Options       // in force
-	closed      bool
-	chores      sync.WaitGroup
-	stopChores  context.CancelFunc
-	closeOnce   sync.Once
-	closeErr    error
+	engine       *engine.Engine
+	limiter      *quota.Limiter
+	bounds       *bounds
+	records      *store.SQLite
+	metrics      *telemetry.Metrics
+	logins       logins
+	server       *mcpserver.Server
+	gears        *gears
+	places       *places
+	environment  *environment
+	instance     *instance.Instance
+	self         Status // the parts that stay the same
+	addresses    atomic.Pointer[[]string]
+	redactor     *logging.Redactor
+	changes      ChangeLog
+	journal      telemetry.Journal
+	approved     chan struct{} // somebody has decided
+	rulesChanged atomic.Bool   // and the rules file was added to
+	reloading    sync.Mutex    // guards what follows
+	options      Options       // in force
+	closed       bool
+	chores       sync.WaitGroup
+	stopChores   context.CancelFunc
+	closeOnce    sync.Once
+	closeErr     error
 }
 
 // Open checks the options and starts preparing the interpreter and the sandbox
@@ -108,7 +112,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err := s.recordStart(ctx, o, journal); err != nil {
 		return err
 	}
-	s.changes = recordedChanges{journal, loggedChanges{l}}
+	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
 		Recorder: journal, Patience: s.patience, Mechanisms: mechanisms(dir), Now: time.Now,
 	})
@@ -123,14 +127,20 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.environment = &environment{places: s.places, gears: s.gears}
-	s.limiter, s.logins = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), logins{journal, s.metrics}
+	s.bounds = newBounds(s.gears.tokens, o.Principal)
+	s.limiter, s.logins = quota.New(s.engine, s.bounds, time.Now), logins{journal, s.metrics}
 	var extension mcpserver.Extension
 	if o.ConformanceFixtures {
 		extension = fixtures.New()
 	}
+	page, err := o.Approvals.page()
+	if err != nil {
+		return err
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
+		ApprovalPage: page, Visible: visible.Line,
 		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
-		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
 	return err

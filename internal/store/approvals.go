@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/engine"
@@ -13,6 +14,22 @@ import (
 )
 
 const waitingRecords = "SELECT " + recordColumns + " WHERE o.state = 'pending' OR o.state = 'approved' ORDER BY o.n"
+
+// askedRecords are those about which a human was asked, of which the last come first.
+const askedRecords = "SELECT " + recordColumns + " WHERE a.n IS NOT NULL ORDER BY a.n DESC LIMIT ?"
+
+// Waiting implements approval.Journal.
+func (s *SQLite) Waiting(ctx context.Context) ([]execution.Record, error) {
+	return s.records(ctx, waitingRecords)
+}
+
+// Asked are the last operations about which a human was asked, the oldest first, without
+// their files. It is for the operator.
+func (s *SQLite) Asked(ctx context.Context, most int) ([]execution.Record, error) {
+	all, err := s.records(ctx, askedRecords, most)
+	slices.Reverse(all)
+	return all, err
+}
 
 // Due implements [engine.Journal].
 func (s *SQLite) Due(ctx context.Context, now time.Time) (all []engine.Due, err error) {
@@ -40,9 +57,8 @@ const dueOperations = `SELECT id, principal, instance, until FROM (
 	SELECT n, id, principal, instance, until FROM operations WHERE state = 'pending' AND until <= ?
 ) ORDER BY n`
 
-// Waiting implements approval.Journal.
-func (s *SQLite) Waiting(ctx context.Context) (all []execution.Record, err error) {
-	rows, err := s.reads.QueryContext(ctx, waitingRecords)
+func (s *SQLite) records(ctx context.Context, query string, args ...any) (all []execution.Record, err error) {
+	rows, err := s.reads.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, explain(s.path, err)
 	}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package cli
+
+// discardInput does nothing: there is no portable way.
+func discardInput(int) {}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gearbox-mcp/gearbox/internal/approval"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sidecar"
+)
+
+// watchEvery is how often questions are looked for.
+const watchEvery = time.Second
+
+func (a *app) watchCommand() *cobra.Command {
+	var o sidecar.Options
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "watch", Short: "Be asked on this terminal, as questions come", Args: noArguments,
+		Long: "Put each question on this terminal as it comes, and take the answer, until you end it\nwith Ctrl-C. One that somebody else answers meanwhile is taken back. With --json each\nquestion is printed as a line instead, for a script that decides with approve and deny.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withDecisions(c.Context(), o, func(_ sidecar.Records, d sidecar.Decisions) error {
+				if asJSON {
+					return watch(c.Context(), d, func(_ context.Context, r execution.Record) error { return a.printLine(shownQuestion(r)) })
+				}
+				t, err := openTerminal()
+				if err != nil {
+					return usage("--json prints the questions for a script; gearbox approvals list shows them", "%w", err)
+				}
+				defer t.close()
+				a.sayf("Waiting for questions. Ctrl-C ends this.\n")
+				return watch(c.Context(), d, func(ctx context.Context, r execution.Record) error { return a.put(ctx, t, d, r) })
+			})
+		},
+	}
+	addJSON(c, &asJSON)
+	addDataDir(c, &o)
+	c.Flags().SortFlags = false
+	return c
+}
+
+// watch puts each question once, the oldest first, until ctx ends, which is no failure.
+func watch(ctx context.Context, d sidecar.Decisions, put func(context.Context, execution.Record) error) error {
+	seen := map[execution.Digest]bool{}
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
+	for {
+		open, err := d.Open(ctx)
+		now := map[execution.Digest]bool{}
+		for _, r := range open {
+			now[r.Approval.Hash] = true
+			if err == nil && !seen[r.Approval.Hash] && ctx.Err() == nil {
+				err = put(ctx, r)
+			}
+		}
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // whoever watched has seen enough
+		}
+		if err != nil {
+			return failed(exitFailed, err)
+		}
+		seen = now
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// put asks one question and hands the answer in. An answer that does not count any more
+// is told and is no reason to stop.
+func (a *app) put(ctx context.Context, t *terminal, d sidecar.Decisions, listed execution.Record) error {
+	r, err := d.Find(ctx, listed.ID) // with its files
+	if err != nil {
+		return err
+	}
+	decision, err := t.decide(ctx, d, r, true)
+	switch {
+	case errors.Is(err, errSkipped):
+		a.notef("left open: %s", r.ID)
+		return nil
+	case errors.Is(err, errSettled):
+		a.notef("no longer open: %s", r.ID)
+		return nil
+	case err != nil:
+		return err
+	}
+	decision.Client = asClient("approvals watch")
+	told, err := d.Decide(ctx, decision)
+	var refused *approval.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		a.notef("refused (%s): %v", refused.Cause, refused)
+	case err != nil:
+		a.notef("%v", err) // the next question may still be answered
+	default:
+		return a.decided(decideFlags{}, decision, r, told)
+	}
+	return nil
+}
+
+// errSettled says that a question is over while it is being put.
+var errSettled = errors.New("the question is over")
+
+// decide shows a question and waits for the answer, as long as the question stands.
+func (t *terminal) decide(ctx context.Context, d sidecar.Decisions, r execution.Record, skip bool) (approval.Decision, error) {
+	ctx, settle := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	defer func() { settle(nil); <-done }()
+	go func() {
+		defer close(done)
+		if over(ctx, d, r) {
+			settle(errSettled)
+		}
+	}()
+	t.show(d, r)
+	return t.choose(ctx, r, skip)
+}
+
+// over waits until a question is answered or expired, or ctx ends.
+func over(ctx context.Context, d sidecar.Decisions, r execution.Record) bool {
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-look.C:
+		}
+		now, err := d.Find(ctx, r.ID)
+		if err == nil && (now.State != execution.StatePending || now.Approval.Hash != r.Approval.Hash || !time.Now().Before(now.Approval.Expires)) {
+			return true
+		}
+	}
+}
