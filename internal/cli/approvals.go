@@ -186,6 +186,10 @@ func notDecided(id execution.ID, err error) error {
 		hint = "gearbox operations show " + string(id) + " shows what came of it"
 	case approval.Stale:
 		hint = "gearbox approvals show " + string(id) + " shows what is asked now"
+	case approval.Unproven:
+		hint = "gearbox approvals credential --help says what a decision needs"
+	case approval.Throttled:
+		hint = "the question stands meanwhile"
 	case approval.Unknown, approval.Malformed:
 	}
 	return failed(exitFailed, &hinted{fmt.Errorf("refused (%s): %w", refused.Cause, err), hint})

@@ -102,7 +102,7 @@ func (a *app) decide(ctx context.Context, f decideFlags, d approval.Decision) er
 				return err
 			}
 		}
-		told, err := ds.Decide(ctx, d)
+		told, err := a.handIn(ctx, ds, d)
 		if err != nil {
 			return a.refused(f, d, err)
 		}

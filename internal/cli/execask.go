@@ -47,7 +47,7 @@ func (k *asker) settle(ctx context.Context, p execution.Principal, id execution.
 		return cancel(ctx, e, p, id)
 	default:
 		decision.Client = asClient("exec")
-		told, err := d.Decide(ctx, decision)
+		told, err := k.app.handIn(ctx, d, decision)
 		if err != nil {
 			k.app.notef("%v", err) // the question stands, or is over: the operation knows
 			break

@@ -90,7 +90,7 @@ func (a *app) put(ctx context.Context, t *terminal, d sidecar.Decisions, listed 
 		return err
 	}
 	decision.Client = asClient("approvals watch")
-	told, err := d.Decide(ctx, decision)
+	told, err := a.handIn(ctx, d, decision)
 	var refused *approval.RefusedError
 	switch {
 	case errors.As(err, &refused):

@@ -68,8 +68,10 @@ func New(c Config) *Metrics {
 	m.logins = m.counter("gearbox_logins_total", "Those who came in, once for each session, and requests that were turned away.",
 		either("result", "what became of it", accepted, refused))
 	m.webhooks = m.counter("gearbox_approval_webhooks_total", "Questions that the webhook was to be told of.",
-		Label{Name: "result", Values: names(webhook.Results()...),
-			Meaning: "delivered; failed: not taken in time; dropped: too many waited; outdated: settled before it could be told"})
+		Label{
+			Name: "result", Values: names(webhook.Results()...),
+			Meaning: "delivered; failed: not taken in time; dropped: too many waited; outdated: settled before it could be told",
+		})
 	m.watched = m.watch()
 	m.build(c.Version, cmp.Or(c.GoVersion, runtime.Version()))
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
