@@ -25,7 +25,7 @@ full: ## the long forms of the tests; writes docs/results.md
 cross: ## build and vet for the platforms that this machine is not
 	./scripts/cross.sh
 docs: ## write the generated documents anew
-	go test ./internal/archtest ./internal/cli ./internal/gear ./internal/telemetry -update && go run -C tools ./notices
+	go test ./internal/archtest ./internal/cli ./internal/gear ./internal/telemetry ./internal/web -update && go run -C tools ./notices
 coverage: ## how much of the trusted base its tests reach
 	./scripts/coverage.sh
 escape: ## only the attacks on the sandbox, each by name

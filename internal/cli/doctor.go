@@ -72,6 +72,8 @@ func (a *app) printDiagnosis(d sidecar.Diagnosis, asJSON bool) error {
 		mark := "ok"
 		if !c.OK {
 			mark = "FAILED"
+		} else if c.Warning {
+			mark = "warning"
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Detail)
 		if c.Hint != "" {

@@ -215,6 +215,8 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
+	// Warning tells that all works, and that something is left open which the hint closes.
+	Warning bool `json:"warning,omitempty"`
 	// Hint is the one change that mends a failed check.
 	Hint string `json:"hint"`
 }

@@ -131,11 +131,17 @@ func (s *Sidecar) diagnoseCredential(d *Diagnosis) {
 	if s.options.Approvals.Mode == "off" {
 		return
 	}
+	const name = "approvals credential"
+	const set = "set one with: gearbox approvals credential set passphrase, or totp"
 	kind, err := s.guard.Kind()
 	if err == nil && kind == credential.None {
-		err = errors.New("none: whoever has your rights on this machine, as an agent with a shell of yours has, can approve what agents ask")
+		d.Checks = append(d.Checks, sandbox.Check{
+			Name: name, OK: true, Warning: true, Hint: set,
+			Detail: "none: whoever has your rights on this machine, as an agent with a shell of yours has, can approve what agents ask",
+		})
+		return
 	}
-	d.add("approvals credential", err, "each decision needs the "+string(kind), "set one with: gearbox approvals credential set passphrase, or totp")
+	d.add(name, err, "each decision needs the "+string(kind), set)
 }
 
 func (d *Diagnosis) add(name string, err error, detail, hint string) {

@@ -37,6 +37,10 @@ func (w WebhookOptions) check() error {
 		return about("approvals-webhook-secret-file", "--approvals-webhook-secret-file is for --approvals-webhook-url, which is not there")
 	case w.URL != "" && w.SecretFile == "":
 		return about("approvals-webhook-url", "--approvals-webhook-url needs --approvals-webhook-secret-file: whoever is told has to find out that it was Gearbox who told")
+	case w.URL != "":
+		if err := webhook.CheckURL(w.URL); err != nil {
+			return about("approvals-webhook-url", "--approvals-webhook-url: %w", err)
+		}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type api struct {
 	log        *slog.Logger
 }
 
-func (a *api) routes(mux *http.ServeMux) {
+func (a *api) routes(mux handles) {
 	mux.Handle("GET "+pathAPI+"operations", a.as(getTool, a.list))
 	mux.Handle("GET "+pathAPI+"operations/{id}", a.as(getTool, a.get))
 	mux.Handle("POST "+pathAPI+"operations/{id}/cancel", a.as(cancelTool, a.cancel))

@@ -60,7 +60,7 @@ type approvals struct {
 	beat  time.Duration
 }
 
-func (a *approvals) routes(mux *http.ServeMux) {
+func (a *approvals) routes(mux handles) {
 	mux.Handle("GET "+pathApprovals, a.answer(a.list))
 	mux.Handle("GET "+pathApprovals+"/events", http.HandlerFunc(a.events))
 	mux.Handle("GET "+pathApprovals+"/{id}", a.answer(a.get))

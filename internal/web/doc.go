@@ -15,6 +15,11 @@
 //	GET  /api/v1/operations           ?limit=N&before=ID: the caller's operations, the newest first
 //	GET  /api/v1/operations/ID        the answer of one, ?wait_seconds=N for its end
 //	POST /api/v1/operations/ID/cancel
+//	GET  /api/v1/approvals            what people are asked, for operators alone
+//	GET  /api/v1/approvals/events     the same as it happens
+//	GET  /api/v1/approvals/ID         one, with all that would be run
+//	POST /api/v1/approvals/ID         answer it
+//	GET  /api/v1/openapi.json         what all of this is, from openapi.yaml
 //
 // An error is {"error": {"code": "…", "message": "…"}}.
 //
@@ -25,6 +30,10 @@
 // socket the kernel vouches for the other end, which is the operator's own process, so
 // that a token is not needed there, but counts where one is sent. /healthz and /readyz
 // are open to all.
+//
+// What people are asked is shown to the holder of an operator's token and to nobody else,
+// whatever the listener: by each way that is open without a token agents come too. What
+// counts as an answer is approval's business.
 //
 // # Invariants
 //

@@ -33,6 +33,11 @@ func (s *stream) heard(text string) {
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
 		s.t.Errorf("%s: %v", text, err)
 	}
+	if d, err := theDescription(); err != nil {
+		s.t.Error(err)
+	} else if err := d.validate(json.RawMessage(`{"$ref":"#/components/schemas/Event"}`), text); err != nil {
+		s.t.Errorf("%s: %v", text, err)
+	}
 	s.events <- e
 	s.raw <- text
 }

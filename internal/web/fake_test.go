@@ -269,5 +269,7 @@ func (s *site) askBy(c *http.Client, method, url, body string, header ...string)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{res.StatusCode, string(text), res.Header}
+	got := answer{res.StatusCode, string(text), res.Header}
+	holdAgainst(s.t, method, r.URL.RequestURI(), got)
+	return got
 }

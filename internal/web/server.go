@@ -124,8 +124,12 @@ func New(c Config) (*Server, error) {
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
+	description, err := describer()
+	if err != nil {
+		return nil, err
+	}
 	s.http = &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: s.handler(description), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		Protocols: &protocols, ConnContext: s.arrived,
 		// What goes wrong with single connections is the clients' doing, and not for
 		// them to fill a log with.
@@ -162,8 +166,8 @@ func (s *Server) arrived(ctx context.Context, c net.Conn) context.Context {
 }
 
 // handler is what every request passes, outermost first.
-func (s *Server) handler() http.Handler {
-	mux := s.routes()
+func (s *Server) handler(description http.Handler) http.Handler {
+	mux := s.routes(description)
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, r, finish := s.pace.keep(w, r)
 		defer finish()
@@ -217,7 +221,7 @@ func (s *Server) recovered(w *steady, r *http.Request) {
 	fail(w, http.StatusInternalServerError, execution.CodeInternal, "Gearbox failed to do this; its log has the reason.")
 }
 
-func (s *Server) routes() *http.ServeMux {
+func (s *Server) routes(description http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+pathHealth, alive)
 	mux.Handle("GET "+pathReady, s.probe)
@@ -234,6 +238,7 @@ func (s *Server) routes() *http.ServeMux {
 		mux.Handle(pathApprovals, h)
 		mux.Handle(pathApprovals+"/", h)
 	}
+	mux.Handle("GET "+pathDescription, s.bearer.require(description, token.Agent, token.Operator))
 	mux.Handle(pathAPI, s.bearer.require(limit(maxSmallBody, inside), token.Agent))
 	mux.Handle(pathMCP, s.bearer.require(limit(s.c.MaxMessage, s.c.MCP.HTTPHandler()), token.Agent))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {

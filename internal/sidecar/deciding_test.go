@@ -1,0 +1,282 @@
+//go:build linux
+
+package sidecar_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/gearbox-mcp/gearbox/internal/approval"
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/sidecar"
+	"github.com/gearbox-mcp/gearbox/internal/token"
+)
+
+const needsAYes = "import subprocess\nprint('it ran', subprocess.run(['mount', '--version'], capture_output=True).returncode)"
+
+// heard is an event of the API.
+type heard struct {
+	Type      string       `json:"type"`
+	Operation execution.ID `json:"operation_id"`
+	Hash      string       `json:"hash"`
+	Question  struct {
+		Summary string `json:"summary"`
+		Answer  struct {
+			Decision, By string
+		} `json:"answer"`
+	} `json:"question"`
+}
+
+// follow gives the events of a server.
+func (s *served) follow(operator string) func() heard {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/api/v1/approvals/events", http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := bearer(operator).RoundTrip(r)
+	if err != nil || res.StatusCode != http.StatusOK {
+		s.t.Fatalf("%v %v", res, err)
+	}
+	s.t.Cleanup(func() { _ = res.Body.Close() })
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 1<<20)
+	return func() heard {
+		s.t.Helper()
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				var e heard
+				if err := json.Unmarshal([]byte(data), &e); err != nil {
+					s.t.Fatalf("%s: %v", data, err)
+				}
+				return e
+			}
+		}
+		s.t.Fatalf("the stream ended: %v", lines.Err())
+		return heard{}
+	}
+}
+
+func (s *served) post(path, secret, body string) (int, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	res, err := bearer(secret).RoundTrip(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// ask has an agent ask for a yes.
+func (s *served) ask(agent string) execution.ID {
+	s.t.Helper()
+	res := callTool(s.t.(*testing.T), s.connect(agent, eras[0]), "execute", map[string]any{"code": needsAYes})
+	if res["status"] != "pending_approval" {
+		s.t.Fatalf("%v", res)
+	}
+	return execution.ID(res["operation_id"].(string))
+}
+
+// servedAlone has a data directory of its own, since what is asked is seen by all.
+func servedAlone(t *testing.T, o sidecar.Options) *served {
+	t.Helper()
+	o.DataDir = t.TempDir()
+	if err := os.Chmod(o.DataDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o.Transport = sidecar.TransportHTTP
+	return serveHTTP(t, o)
+}
+
+func TestAFrontEndHearsOfAQuestionAnswersItAndItRuns(t *testing.T) {
+	s := servedAlone(t, sidecar.Options{})
+	agent, operator := s.create("agent", token.Rights{}), s.create("boss", token.Rights{Role: token.Operator})
+	next := s.follow(operator)
+	if e := next(); e.Type != "open" {
+		t.Fatalf("%+v", e)
+	}
+	id := s.ask(agent)
+	asked := next()
+	if asked.Type != "asked" || asked.Operation != id || !strings.Contains(asked.Question.Summary, "run(mount)") {
+		t.Fatalf("%+v", asked)
+	}
+	// The agent, with all that it has, decides nothing.
+	yes := fmt.Sprintf(`{"decision":"approve","hash":%q}`, asked.Hash)
+	if status, text := s.post("/api/v1/approvals/"+string(id), agent, yes); status != http.StatusForbidden {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := s.post("/api/v1/approvals/"+string(id), operator, yes); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	if e := next(); e.Type != "decided" || e.Operation != id || e.Question.Answer.Decision != "approved" {
+		t.Errorf("%+v", e)
+	}
+	got := callTool(t, s.connect(agent, eras[0]), "get_operation", map[string]any{"operation_id": string(id), "wait_seconds": 60})
+	if got["status"] != "ok" || !strings.HasPrefix(fmt.Sprint(got["stdout"]), "it ran") {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestAFrontEndHearsWhatIsDecidedInATerminal(t *testing.T) {
+	s := servedAlone(t, sidecar.Options{})
+	agent, operator := s.create("agent", token.Rights{}), s.create("boss", token.Rights{Role: token.Operator})
+	next := s.follow(operator)
+	next()
+	id := s.ask(agent)
+	asked := next()
+	// As gearbox approvals does it: on the records alone, by nothing of the server's.
+	records, err := sidecar.OpenRecords(t.Context(), s.o, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = records.Close() }()
+	d, err := records.Decisions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Find(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Decide(t.Context(), approval.Decision{Operation: id, Hash: r.Approval.Hash, Verdict: execution.Refused, Message: "no", By: "terminal:me"}); err != nil {
+		t.Fatal(err)
+	}
+	if e := next(); e.Type != "decided" || e.Operation != id || e.Hash != asked.Hash || e.Question.Answer.Decision != "denied" || e.Question.Answer.By != "terminal:me" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestACredentialIsAskedForByEachWay(t *testing.T) {
+	s := servedAlone(t, sidecar.Options{Approvals: sidecar.ApprovalOptions{Credential: "passphrase"}})
+	agent, operator := s.create("agent", token.Rights{}), s.create("boss", token.Rights{Role: token.Operator})
+	id := s.ask(agent)
+	_, text := s.get("/api/v1/approvals/"+string(id), operator)
+	var q struct{ Hash execution.Digest }
+	if err := json.Unmarshal([]byte(text), &q); err != nil {
+		t.Fatal(err)
+	}
+	decide := func(more string, want int, says string) {
+		t.Helper()
+		status, text := s.post("/api/v1/approvals/"+string(id), operator, fmt.Sprintf(`{"decision":"deny","hash":%q%s}`, q.Hash, more))
+		if status != want || !strings.Contains(text, says) {
+			t.Errorf("%s: %d %s", more, status, text)
+		}
+	}
+	decide("", http.StatusForbidden, "none is set")
+	k, err := credential.NewPassphrase("correct horse battery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sidecar.SetCredential(t.Context(), s.o, execution.Client{Name: "test"}, k, ""); err != nil {
+		t.Fatal(err)
+	}
+	decide("", http.StatusForbidden, "a passphrase is needed")
+	decide(`,"credential":"wrong horse"`, http.StatusForbidden, `"cause":"credential"`)
+	// A command that knows nothing of the setting is asked for it too.
+	records, err := sidecar.OpenRecords(t.Context(), sidecar.Options{DataDir: s.o.DataDir}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = records.Close() }()
+	d, err := records.Decisions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind, err := d.Credential(); kind != credential.Passphrase || err != nil {
+		t.Errorf("%v %v", kind, err)
+	}
+	if _, err := d.Decide(t.Context(), approval.Decision{Operation: id, Hash: q.Hash, Verdict: execution.Approved, By: "terminal:me"}); err == nil {
+		t.Error("a terminal decided without it")
+	}
+	decide(`,"credential":"correct horse battery"`, http.StatusOK, "denied")
+}
+
+func TestAWebhookIsToldOfWhatIsAsked(t *testing.T) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = verifier.Verify(body, r.Header)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, `{"decision":"approve"}`) // which means nothing
+		bodies <- string(body)
+	}))
+	defer receiver.Close()
+	for code, shown := range map[string]bool{"": false, "on": true} {
+		s := servedAlone(t, sidecar.Options{Approvals: sidecar.ApprovalOptions{Webhook: sidecar.WebhookOptions{URL: receiver.URL, SecretFile: file, Code: code}}})
+		id := s.ask(s.create("agent", token.Rights{}))
+		body := <-bodies
+		var a sidecar.Announcement
+		if err := json.Unmarshal([]byte(body), &a); err != nil || a.Type != "approval.asked" || a.Operation != id || a.Permissions[0].Permission != "run(mount)" || a.Hash.IsZero() || a.ExpiresAt.Before(time.Now()) {
+			t.Errorf("%v %s", err, body)
+		}
+		if strings.Contains(body, "it ran") != shown {
+			t.Errorf("with the code %q: %s", code, body)
+		}
+		res, err := s.Engine().Wait(context.WithoutCancel(t.Context()), execution.Principal("token:"+s.name("agent")), id, 0)
+		if err != nil || res.Status != execution.StatusPendingApproval {
+			t.Errorf("%+v %v", res, err)
+		}
+	}
+}
+
+func TestAWebhookThatCannotBeSignedIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	open, bad := filepath.Join(dir, "open"), filepath.Join(dir, "bad")
+	for name, mode := range map[string]os.FileMode{open: 0o644, bad: 0o600} {
+		if err := os.WriteFile(name, []byte("whsec_c2hvcnQ="), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for says, w := range map[string]sidecar.WebhookOptions{
+		"chmod 600":                             {URL: "https://hooks.example/", SecretFile: open},
+		"openssl":                               {URL: "https://hooks.example/", SecretFile: bad},
+		"no such file":                          {URL: "https://hooks.example/", SecretFile: dir + "/nothing"},
+		"use https":                             {URL: "http://hooks.example/", SecretFile: bad},
+		"needs --approvals-webhook-secret-file": {URL: "https://hooks.example/"},
+		"is for --approvals-webhook-url":        {SecretFile: bad},
+	} {
+		_, err := tryOpen(t, sidecar.Options{DataDir: t.TempDir(), Transport: sidecar.TransportHTTP, Approvals: sidecar.ApprovalOptions{Webhook: w}})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
