@@ -15,6 +15,8 @@ import (
 
 // Journal is what the desk needs of the records. Errors are those of [engine.Journal].
 type Journal interface {
+	// Waiting are the operations of every principal that wait for a human or, after a
+	// yes, for a process, the oldest first, with their requests and without their files.
 	Waiting(ctx context.Context) ([]execution.Record, error)
 	// Find is an operation, whoever's it is.
 	Find(ctx context.Context, id execution.ID) (execution.Record, error)
@@ -109,13 +111,17 @@ func (d *Desk) Decide(ctx context.Context, c Decision) error {
 	}
 	if e.Operation == "" {
 		e.Principal = execution.Local // whoever answered; the operation is nobody's
+		e.Details["operation"] = bounded(string(c.Operation))
 	}
 	return errors.Join(err, d.journal.Record(ctx, e))
 }
 
 func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
-	if c.Scope == "" && c.Verdict == execution.Approved {
+	switch {
+	case c.Verdict == execution.Approved && c.Scope == "":
 		c.Scope = execution.Once
+	case c.Verdict == execution.Refused && c.Scope == execution.Once:
+		c.Scope = ""
 	}
 	// The credential comes last: a code that counts once is not spent on what is refused
 	// anyway.
@@ -150,6 +156,8 @@ func (d *Desk) check(r execution.Record, c Decision) error {
 		return refuse(Malformed, "a decision is %s or %s, and not %q", execution.Approved, execution.Refused, string(c.Verdict))
 	case c.Verdict == execution.Approved && c.Scope != execution.Once && c.Scope != execution.Always:
 		return refuse(Malformed, "a scope is %s or %s, and not %q", execution.Once, execution.Always, string(c.Scope))
+	case c.Verdict == execution.Refused && c.Scope != "":
+		return refuse(Malformed, "a scope belongs to a yes: a no is one to this operation, and %q is no scope of it", string(c.Scope))
 	case len(c.Message) > MaxMessage:
 		return refuse(Malformed, "the message is %d bytes long, and at most %d are taken", len(c.Message), MaxMessage)
 	case r.State != execution.StatePending || q.Answer != nil:
@@ -193,10 +201,10 @@ func (d *Desk) event(r execution.Record, c Decision) audit.Event {
 }
 
 func (d *Desk) details(c Decision) map[string]string {
-	out := map[string]string{"hash": c.Hash.String(), "by": c.By}
+	out := map[string]string{"hash": c.Hash.String(), "by": bounded(c.By)}
 	for key, value := range map[string]string{"scope": string(c.Scope), "message": c.Message} {
 		if value != "" {
-			out[key] = value
+			out[key] = bounded(value)
 		}
 	}
 	return out
@@ -211,4 +219,12 @@ func rulesOf(q *execution.Approval) []string {
 		}
 	}
 	return rules
+}
+
+// bounded keeps what was handed in, which may be anything, from filling the records.
+func bounded(s string) string {
+	if len(s) <= MaxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:MaxMessage], "") + "…"
 }

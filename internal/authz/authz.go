@@ -67,6 +67,7 @@ type grant struct {
 	now       func() time.Time
 	asks      map[string]bool
 	decisions []audit.Event
+	approved  bool
 	used      atomic.Bool
 }
 
@@ -90,6 +91,10 @@ func (p Permit) Decisions() []audit.Event {
 	}
 	return slices.Clone(p.grant.decisions)
 }
+
+// Approved reports whether the permit rests on a human's yes to all that the question of
+// its action lists. Otherwise the rules alone allow the action.
+func (p Permit) Approved() bool { return p.grant != nil && p.grant.approved }
 
 func (p Permit) valid(subject execution.Digest) bool {
 	return p.grant != nil && !subject.IsZero() && p.grant.subject == subject && p.grant.now().Before(p.grant.expires)
@@ -134,10 +139,15 @@ func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 	if len(refused) > 0 {
 		return Permit{}, d.refuse(ctx, a, &DeniedError{Refusals: append(refused, asked...)}, decisions...)
 	}
-	if len(asked) > 0 && !a.Approval.Permits(questionHash(a, asked, a.Approval.Until()), d.c.Now()) {
+	if len(asked) == 0 {
+		return d.permit(a, decisions), nil
+	}
+	if !approves(a, asked, d.c.Now()) {
 		return Permit{}, d.ask(ctx, a, asked, decisions)
 	}
-	return d.permit(a, d.approved(a, decisions)), nil
+	p := d.permit(a, d.approved(a, decisions))
+	p.grant.approved = true
+	return p, nil
 }
 
 // decide sorts the permissions.

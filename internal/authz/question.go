@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/analysis"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
@@ -16,20 +17,36 @@ const questionVersion = "gearbox approval 1"
 // would only fail later.
 func question(a Action, asked []Verdict, now time.Time, patience time.Duration) execution.Approval {
 	q := execution.Approval{Created: now.UTC(), Expires: now.Add(patience).UTC()}
-	q.Hash = questionHash(a, asked, q.Expires)
-	lines := strings.Split(a.Source, "\n")
+	lines := strings.Split(a.Source, "\n") // once: there may be very many of both
 	for _, v := range asked {
 		p := v.Decision.Permission
 		one := execution.Asked{
 			Kind: string(p.Kind), Target: p.Target, Line: p.Line, Column: p.Column, Reason: v.Decision.Reason, Allow: v.Allow,
 		}
 		if 0 < p.Line && p.Line <= len(lines) {
-			one.Source = lines[p.Line-1]
+			one.Source = analysis.Visible(lines[p.Line-1])
 		}
 		q.Asked = append(q.Asked, one)
 	}
 	q.Summary = summary(q.Asked)
+	q.Hash = questionHash(a, q.Asked, q.Expires)
 	return q
+}
+
+// approves reports whether a human said yes to exactly what is asked now, and what the
+// question says was asked is just that: the sandbox is made for what stands in it.
+func approves(a Action, asked []Verdict, now time.Time) bool {
+	q := a.Approval
+	if q == nil || len(q.Asked) != len(asked) {
+		return false
+	}
+	for i, v := range asked {
+		p, was := v.Decision.Permission, q.Asked[i]
+		if was.Kind != string(p.Kind) || was.Target != p.Target || was.Line != p.Line || was.Column != p.Column {
+			return false
+		}
+	}
+	return q.Permits(questionHash(a, q.Asked, q.Expires), now)
 }
 
 // summary names what is asked for, each once.
@@ -51,14 +68,13 @@ func summary(asked []execution.Asked) string {
 
 // questionHash covers exactly what would happen, what is asked, and until when: the
 // subject is that of operation, principal, source, inputs, gear, limits and interpreter.
-func questionHash(a Action, asked []Verdict, expires time.Time) execution.Digest {
+func questionHash(a Action, asked []execution.Asked, expires time.Time) execution.Digest {
 	parts := [][]byte{
 		[]byte(questionVersion), []byte(a.Operation), []byte(a.Principal), []byte(a.Moment), a.Code[:], a.Subject[:],
 		[]byte(strconv.FormatInt(expires.UnixNano(), 10)),
 	}
-	for _, v := range asked {
-		p := v.Decision.Permission
-		parts = append(parts, fmt.Appendf(nil, "%s %d:%d", p, p.Line, p.Column))
+	for _, one := range asked {
+		parts = append(parts, []byte(one.Kind), []byte(one.Target), fmt.Appendf(nil, "%d %d", one.Line, one.Column))
 	}
 	return execution.DigestOf(parts...)
 }

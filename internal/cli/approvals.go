@@ -187,9 +187,9 @@ func notDecided(id execution.ID, err error) error {
 	case approval.Stale:
 		hint = "gearbox approvals show " + string(id) + " shows what is asked now"
 	case approval.Unproven:
-		hint = "gearbox approvals credential --help says what a decision needs"
+		hint = "it is the one that was set with gearbox approvals credential set"
 	case approval.Throttled:
-		hint = "the question stands meanwhile"
+		hint = fmt.Sprintf("try again in %v", refused.RetryAfter.Round(time.Second))
 	case approval.Unknown, approval.Malformed:
 	}
 	return failed(exitFailed, &hinted{fmt.Errorf("refused (%s): %w", refused.Cause, err), hint})

@@ -48,25 +48,42 @@ func (a *app) connectCommand() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return a.relay(c.Context(), o, args) },
 	}
+	o.declare(c)
+	return c
+}
+
+func (o *connectOptions) declare(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.tokenFile, "token-file", "", "the token is in `FILE` (default: $GEARBOX_TOKEN)")
 	f.StringVar(&o.ca, "ca", "", "trust the certificate authorities in `FILE` (PEM) too, beside the system's")
 	f.DurationVar(&o.start, "start-timeout", upstream.DefaultStart, "wait for the server for `TIME` before the first answer")
 	f.SortFlags = false
 	addDataDir(c, &o.server)
-	return c
 }
+
+// check finds what keeps every attempt from succeeding.
+func (o connectOptions) check() error {
+	if o.start <= 0 {
+		return usage("for example 5s", "--start-timeout %v: must be more than 0", o.start)
+	}
+	if _, err := o.token(); err != nil {
+		return usage("", "%w", err)
+	}
+	if _, err := o.roots(); err != nil {
+		return usage("", "--ca: %w", err)
+	}
+	return nil
+}
+
+const whereHint = "give the URL of a server, such as http://127.0.0.1:8080/mcp, or the path of its socket"
 
 func (a *app) relay(ctx context.Context, o connectOptions, args []string) error {
 	find, err := o.finder(ctx, args)
 	if err != nil {
 		return err
 	}
-	if o.start <= 0 {
-		return usage("for example 5s", "--start-timeout %v: must be more than 0", o.start)
-	}
-	if _, err := o.token(); err != nil {
-		return usage("", "%w", err)
+	if err := o.check(); err != nil {
+		return err
 	}
 	roots, err := o.roots()
 	if err != nil {
@@ -90,7 +107,7 @@ func (o connectOptions) finder(ctx context.Context, args []string) (func(context
 	if len(args) > 0 {
 		t, err := upstream.ParseTarget(args[0])
 		if err != nil {
-			return nil, usage("give the URL of a server, such as http://127.0.0.1:8080/mcp, or the path of its socket", "%w", err)
+			return nil, usage(whereHint, "%w", err)
 		}
 		return func(context.Context) (upstream.Target, error) { return t, nil }, nil
 	}

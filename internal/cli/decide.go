@@ -94,7 +94,7 @@ func (a *app) decide(ctx context.Context, f decideFlags, d approval.Decision) er
 		if err != nil {
 			return a.refused(f, d, err)
 		}
-		if d.Hash.IsZero() {
+		if f.hash == "" {
 			d.Hash = r.Approval.Hash
 		}
 		if !f.yes {
@@ -108,6 +108,16 @@ func (a *app) decide(ctx context.Context, f decideFlags, d approval.Decision) er
 		}
 		return a.decided(f, d, r, told)
 	})
+}
+
+// handIn gives a decision together with the credential that it needs, which is asked for on
+// the terminal whatever else is said on the command line.
+func (a *app) handIn(ctx context.Context, ds sidecar.Decisions, d approval.Decision) (sidecar.Told, error) {
+	var err error
+	if d.Credential, err = a.credentialFor(ctx, ds); err != nil {
+		return sidecar.Told{}, err
+	}
+	return ds.Decide(ctx, d)
 }
 
 // confirm asks whether what is shown is meant.
@@ -174,27 +184,33 @@ func (a *app) refused(f decideFlags, d approval.Decision, err error) error {
 
 // decided tells what was done.
 func (a *app) decided(f decideFlags, d approval.Decision, r execution.Record, told sidecar.Told) error {
-	var rules []string
-	if d.Scope == execution.Always {
-		rules, _ = sidecar.Lasting(r.Approval) // they were written
-	}
 	if f.json {
-		return a.printLine(decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rules, Missed: told.Missed})
+		return a.printLine(decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rulesOf(d, r), Missed: told.Missed})
 	}
 	a.printf("%s %s\n", d.Verdict, d.Operation)
-	for _, rule := range rules {
-		a.printf("rules.yaml now has: allow %s\n", visible.Line(rule))
-	}
-	a.missed(told, rules != nil)
+	a.wrote(d, r, told)
 	return nil
 }
 
-// missed names the servers that could not be told.
-func (a *app) missed(told sidecar.Told, rules bool) {
+// rulesOf are the rules that a decision wrote.
+func rulesOf(d approval.Decision, r execution.Record) []string {
+	if d.Scope != execution.Always {
+		return nil
+	}
+	rules, _ := sidecar.Lasting(r.Approval) // they were written
+	return rules
+}
+
+// wrote tells which rules there are now, and which servers could not be told.
+func (a *app) wrote(d approval.Decision, r execution.Record, told sidecar.Told) {
+	rules := rulesOf(d, r)
+	for _, rule := range rules {
+		a.notef("rules.yaml now has: allow %s", visible.Line(rule))
+	}
 	for _, why := range told.Missed {
 		a.notef("not told: %s", why)
 	}
-	if rules && len(told.Missed) > 0 {
+	if rules != nil && len(told.Missed) > 0 {
 		a.sayf("  hint: such a server takes the rules up after a SIGHUP or a restart\n")
 	}
 }

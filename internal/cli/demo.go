@@ -63,7 +63,7 @@ func (a *app) demo(ctx context.Context, o sidecar.Options) error {
 		return failed(exitFailed, fmt.Errorf("listen on the loopback address: %w", err))
 	}
 	defer bell.close()
-	entry, err := entryFor(flags)
+	entry, err := entryFor(append([]string{"serve"}, flags...))
 	if err != nil {
 		return failed(exitFailed, err)
 	}

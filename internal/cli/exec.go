@@ -193,10 +193,14 @@ func runToEnd(ctx context.Context, e executor, r execution.Request) (execution.R
 	return toEnd(ctx, e, r.Principal, id)
 }
 
+// waitAtOnce bounds one wait for the end: what is waited for may turn out to be a human,
+// which then has to be known here soon.
+const waitAtOnce = time.Second
+
 // toEnd waits for the end of an operation, or for a question about it.
 func toEnd(ctx context.Context, e executor, p execution.Principal, id execution.ID) (execution.Result, error) {
 	for {
-		result, err := e.Wait(ctx, p, id, execution.MaxWait)
+		result, err := e.Wait(ctx, p, id, waitAtOnce)
 		settled := result.Status.Final() || result.Status == execution.StatusPendingApproval
 		if err == nil && settled {
 			return result, nil

@@ -52,7 +52,7 @@ func (k *asker) settle(ctx context.Context, p execution.Principal, id execution.
 			k.app.notef("%v", err) // the question stands, or is over: the operation knows
 			break
 		}
-		k.app.missed(told, decision.Scope == execution.Always)
+		k.app.wrote(decision, r, told)
 	}
 	stands, err := k.takeUp(ctx, p, id)
 	switch {

@@ -46,13 +46,14 @@ func TestInstalledFlagsReadBackToTheSameOptions(t *testing.T) {
 				"--gear", filepath.Join(dir, "g.yaml"), "--allow", "net(a.example:{80,443})", "--allow", "run(git)", "--ask", "read(/x)", "--deny", "env(*)",
 				"--python", filepath.Join(dir, "venv"), "--preload", "pandas,scipy.stats", "--backend", "linux", "--minimum-isolation", "full",
 				"--allow-full-trust", "--allow-full-trust-as-root", "--compat", "python-interpreter", "--compat", "mcp-run-python", "--data-dir", dir,
-				"--concurrency", "8", "--pool-size", "0", "--pool-max", "32", "--pool-idle", "90s", "--recycle-runs", "500", "--recycle-age", "1h",
+				"--concurrency", "8", "--pool-size", "0", "--pool-max", "32", "--pool-idle", "90s", "--recycle-runs", "500", "--recycle-age", "1h", "--principal-rate", "600", "--principal-concurrency", "16",
 			},
 			sidecar.Options{
 				Gear: filepath.Join(dir, "g.yaml"), Rules: rules, DataDir: dir,
 				Python: filepath.Join(dir, "venv"), Preload: []string{"pandas", "scipy.stats"}, Backend: "linux", MinimumIsolation: "full", AllowFullTrust: true, AllowFullTrustAsRoot: true,
-				Compat: []string{"python-interpreter", "mcp-run-python"},
-				Pool:   sidecar.PoolOptions{Concurrency: new(8), Size: new(0), Max: new(32), Idle: new(90 * time.Second), RecycleRuns: new(500), RecycleAge: new(time.Hour)},
+				Compat:    []string{"python-interpreter", "mcp-run-python"},
+				Pool:      sidecar.PoolOptions{Concurrency: new(8), Size: new(0), Max: new(32), Idle: new(90 * time.Second), RecycleRuns: new(500), RecycleAge: new(time.Hour)},
+				Principal: sidecar.PrincipalOptions{Rate: new(600), Concurrency: new(16)},
 			},
 		},
 	} {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gearbox-mcp/gearbox/internal/clientconfig"
+	"github.com/gearbox-mcp/gearbox/internal/upstream"
 )
 
 const installHelp = `Write Gearbox into the configuration of an MCP client: its user-wide file, or with
@@ -23,11 +24,16 @@ The rest of the file stays as it is, comments included, and the previous content
 kept beside it. Installing again changes the entry if the flags differ and writes
 nothing if they do not. Flags of serve follow after --.
 
+With --connect the client starts gearbox connect, which passes it on to a server that
+runs already: at a URL, or at the path of its socket. Flags of connect follow after --;
+a token is named by its file (--token-file), so that it stands in no configuration.
+
 Clients: %s
 With --print also: %s`
 
 type installFlags struct {
 	client         string
+	connect        string // where the server is that runs already; empty for a server of the client's own
 	project, print bool
 }
 
@@ -47,12 +53,13 @@ func clientNames() string {
 func (a *app) installCommand() *cobra.Command {
 	f := &installFlags{}
 	c := &cobra.Command{
-		Use: "install --client CLIENT [--project] [--print] [-- SERVE FLAGS]", Short: "Put Gearbox into an MCP client",
+		Use: "install --client CLIENT [--connect URL|PATH] [--project] [--print] [-- FLAGS]", Short: "Put Gearbox into an MCP client",
 		Long:    fmt.Sprintf(installHelp, clientNames(), strings.Join(clientconfig.Frameworks(), ", ")),
-		Example: "  gearbox install --client claude-code\n  gearbox install --client vscode --project -- --gear restricted",
+		Example: "  gearbox install --client claude-code\n  gearbox install --client vscode --project -- --gear restricted\n  gearbox install --client cursor --connect https://gearbox.example/mcp -- --token-file ~/.gearbox-token",
 		RunE:    func(c *cobra.Command, args []string) error { return a.install(c, f, args) },
 	}
 	f.add(c.Flags())
+	c.Flags().StringVar(&f.connect, "connect", "", "have the client use the server that runs at `URL|PATH`, by gearbox connect")
 	c.Flags().BoolVar(&f.print, "print", false, "print what would be written, and write nothing")
 	return c
 }
@@ -70,13 +77,13 @@ func (a *app) uninstallCommand() *cobra.Command {
 
 func (a *app) install(c *cobra.Command, f *installFlags, args []string) error {
 	if len(args) > 0 && c.ArgsLenAtDash() != 0 {
-		return usage("flags of serve follow after --", "install takes no argument %q", args[0])
+		return usage("flags of serve or connect follow after --", "install takes no argument %q", args[0])
 	}
-	flags, err := parseServeFlags(args)
+	words, err := f.started(c.Flags().Changed("connect"), args)
 	if err != nil {
 		return err
 	}
-	entry, err := entryFor(flags)
+	entry, err := entryFor(words)
 	if err != nil {
 		return failed(exitFailed, err)
 	}
@@ -147,13 +154,59 @@ func parseServeFlags(args []string) ([]string, error) {
 	return flags, failed(exitUsage, err)
 }
 
-// entryFor starts a server with these flags.
-func entryFor(flags []string) (clientconfig.Entry, error) {
+// started are the command that the client will start and its flags, so checked.
+func (f *installFlags) started(connect bool, args []string) ([]string, error) {
+	if connect {
+		return parseConnect(f.connect, args)
+	}
+	flags, err := parseServeFlags(args)
+	return append([]string{"serve"}, flags...), err
+}
+
+// parseConnect reads where the server is and the flags that the client will start
+// connect with. Paths become absolute: the client starts it anywhere.
+func parseConnect(where string, args []string) ([]string, error) {
+	target, err := upstream.ParseTarget(where)
+	if err != nil {
+		return nil, usage(whereHint, "--connect: %w", err)
+	}
+	var o connectOptions
+	c := &cobra.Command{Use: "connect"}
+	o.declare(c)
+	if err := c.Flags().Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, usage("see gearbox connect --help", "--help is no flag to connect with")
+		}
+		return nil, flagError(c, err)
+	}
+	if c.Flags().NArg() > 0 {
+		return nil, usage("see gearbox connect --help", "connect takes one server, and not %q too", c.Flags().Arg(0))
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	words := []string{"connect"}
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		value := flag.Value.String()
+		if flag.Name != "start-timeout" { // the others are paths
+			if abs, failed := filepath.Abs(value); failed == nil {
+				value = abs
+			} else {
+				err = failed
+			}
+		}
+		words = append(words, "--"+flag.Name, value)
+	})
+	return append(words, target.Name), failed(exitUsage, err)
+}
+
+// entryFor starts this program with a command and its flags.
+func entryFor(words []string) (clientconfig.Entry, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return clientconfig.Entry{}, fmt.Errorf("find this program: %w", err)
 	}
-	return clientconfig.Entry{Command: path, Args: append([]string{"serve"}, flags...)}, nil
+	return clientconfig.Entry{Command: path, Args: words}, nil
 }
 
 // temporary recognises the binaries of go run, which live in a directory that

@@ -20,6 +20,8 @@ func TestPoolSettingsOutOfRangeNameTheFlagAndWhatIsAccepted(t *testing.T) {
 		"idle at once":        {[]string{"--pool-idle", "0s"}, []string{"--pool-idle 0s", "1s to 720h"}},
 		"always new":          {[]string{"--recycle-runs", "0"}, []string{"--recycle-runs 0", "1 to 1000000"}},
 		"older than a month":  {[]string{"--recycle-age", "721h"}, []string{"--recycle-age 721h", "1m0s to 720h"}},
+		"a negative rate":     {[]string{"--principal-rate", "-1"}, []string{"--principal-rate -1", "0 to 1000000"}},
+		"too many at work":    {[]string{"--principal-concurrency", "1000001"}, []string{"--principal-concurrency 1000001", "0 to 1000000"}},
 		"younger than minute": {[]string{"--recycle-age", "59s"}, []string{"--recycle-age 59s", "1m0s to 720h"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -113,7 +113,7 @@ func (p picture) question(r execution.Record, now time.Time) {
 	if state := decided(r); state != "" {
 		p.field("state", state)
 	}
-	p.permissions(q.Asked)
+	p.permissions(q.Asked, strings.Split(whole.Code, "\n"))
 	p.lines("code", whole.Code, true)
 	p.inputs(r.Request, whole)
 	p.always(whole)
@@ -147,7 +147,9 @@ func (p picture) field(name, value string) {
 	}
 }
 
-func (p picture) permissions(asked []execution.Asked) {
+// permissions prints what is asked for, each with its line as it is in the code, and, where
+// that was not kept, as it was noted.
+func (p picture) permissions(asked []execution.Asked, code []string) {
 	p.printf("\nit needs:\n")
 	for _, one := range asked {
 		place := ""
@@ -155,8 +157,12 @@ func (p picture) permissions(asked []execution.Asked) {
 			place = fmt.Sprintf("line %d, column %d: ", one.Line, one.Column)
 		}
 		p.wrapped("  ", "    ", place+visible.Line(one.String()))
-		if one.Source != "" {
-			p.wrapped("    | ", "    : ", visible.Line(one.Source))
+		source := one.Source
+		if 0 < one.Line && one.Line <= len(code) {
+			source = code[one.Line-1]
+		}
+		if source != "" {
+			p.wrapped("    | ", "    : ", visible.Line(source))
 		}
 		if one.Reason != "" {
 			p.wrapped("    ", "    ", visible.Line(one.Reason))

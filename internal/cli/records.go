@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 // withRecords opens the records of a data directory for one command.
@@ -36,11 +38,17 @@ func (a *app) none(err error) error {
 	return nil
 }
 
-// printLine prints one object as JSON on a line of its own.
+// printLine prints one object as JSON on a line of its own. What it holds of other people's
+// text may be read on a terminal.
 func (a *app) printLine(v any) error {
-	e := json.NewEncoder(a.Out)
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)
-	return failed(exitFailed, e.Encode(v))
+	err := e.Encode(v)
+	if err == nil {
+		_, err = a.Out.Write(visible.JSON(line.Bytes()))
+	}
+	return failed(exitFailed, err)
 }
 
 // timeFlag is a moment, written as a date, a time, or how long ago.

@@ -25,7 +25,7 @@ type settings struct {
 // table is every setting of Gearbox, one row each. A row is all that a new setting
 // needs beside the variable that it goes to.
 func (s *settings) table() config.Table {
-	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.httpTable(), s.approvalsTable(), s.recordsTable(), s.logTable())
+	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.principalTable(), s.httpTable(), s.approvalsTable(), s.recordsTable(), s.logTable())
 }
 
 // rulesTable is what decides on runs.
@@ -133,6 +133,21 @@ func (s *settings) poolTable() config.Table {
 	}
 }
 
+// principalTable bounds what each principal may start.
+func (s *settings) principalTable() config.Table {
+	p := &s.server.Principal
+	return config.Table{
+		{
+			Key: "principal.concurrency", Flag: "principal-concurrency", Value: config.Number(&p.Concurrency, 0, sidecar.MostOfPrincipal), Default: "0", ServerOnly: true, Reload: true,
+			Usage: "let each principal have at most `N` executions under way at once, 0 for any number", Meaning: "A token that was made with a number of its own has that one.",
+		},
+		{
+			Key: "principal.rate", Flag: "principal-rate", Value: config.Number(&p.Rate, 0, sidecar.MostOfPrincipal), Default: "0", ServerOnly: true, Reload: true,
+			Usage: "let each principal start at most `N` executions a minute, 0 for any number", Meaning: "As for principal.concurrency. A sixth of them may come together.",
+		},
+	}
+}
+
 // httpTable is how requests come in over the network.
 func (s *settings) httpTable() config.Table {
 	w := &s.server.Web
@@ -179,6 +194,11 @@ func (s *settings) approvalsTable() config.Table {
 		{
 			Key: "approvals.expire", Flag: "approvals-expire", Value: config.Duration(&a.Patience, sidecar.LeastPatience, sidecar.MostPatience), Default: "1h", Reload: true,
 			Usage: "a question stands for `TIME`", Meaning: "Then the operation ends as denied.",
+		},
+		{
+			Key: "approvals.page_url", Flag: "approvals-page", Value: config.Text(&a.Page, config.Named("an address", checkPage)), Default: "none", ServerOnly: true,
+			Usage:   "have clients that can show their user the page at `URL`",
+			Meaning: "Of a front end of yours, where a person decides. The id of the operation is added as operation_id. Agents know the address: the page has to ask who comes.",
 		},
 		{
 			Key: "approvals.credential", Flag: "approvals-credential", Value: config.Text(&a.Credential, config.OneOf(sidecar.CredentialKinds()...)), Default: "none",
@@ -248,6 +268,11 @@ func (s *settings) logTable() config.Table {
 			Usage: "mask what matches the regular `EXPRESSION`", Meaning: "In the syntax of RE2. Secrets of well-known forms are masked anyway.",
 		},
 	}
+}
+
+func checkPage(address string) error {
+	_, err := mcpserver.CheckPage(address)
+	return err
 }
 
 func checkPattern(text string) error {

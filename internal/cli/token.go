@@ -73,8 +73,8 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	f.StringVar(&r.Gear, "gear", "", "the ceiling, `NAME` of a gear: the stricter of it and the server's gear holds")
 	f.StringSliceVar(&r.Tools, "tools", nil, "only these `TOOLS` may be called, separated by commas (default: all)")
 	f.StringSliceVar(&languages, "languages", nil, "code may be in these `LANGUAGES` only, separated by commas (default: all)")
-	f.IntVar(&r.Rate, "rate", 0, "start at most `N` executions a minute (default: any number)")
-	f.IntVar(&r.Concurrency, "concurrency", 0, "have at most `N` executions under way at once (default: any number)")
+	f.IntVar(&r.Rate, "rate", 0, "start at most `N` executions a minute (default: as principal.rate of the server)")
+	f.IntVar(&r.Concurrency, "concurrency", 0, "have at most `N` executions under way at once (default: as principal.concurrency of the server)")
 	f.StringVar(&expires, "expires", "", "end by itself after `TIME`, such as 12h or 90d, or on a date, such as 2031-01-31 (default: never)")
 	f.SortFlags = false
 	addDataDir(c, &o)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
@@ -14,15 +15,22 @@ import (
 // pendingOn is the answer for an operation about which a human is asked.
 func pendingOn(r execution.Result, q *execution.Approval) execution.Result {
 	r.Summary, r.ExpiresAt = q.Summary, q.Expires.Format(time.RFC3339)
+	r.Permissions = askedFor(q)
+	r.ApproveHint = "The user decides in a terminal: gearbox approvals show " + string(r.OperationID)
+	return r
+}
+
+// askedFor are the permissions of a question, with their lines.
+func askedFor(q *execution.Approval) []string {
+	var out []string
 	for _, one := range q.Asked {
 		line := one.String()
 		if one.Line > 0 {
 			line = fmt.Sprintf("%s in line %d", line, one.Line)
 		}
-		r.Permissions = append(r.Permissions, line)
+		out = append(out, line)
 	}
-	r.ApproveHint = "The user decides in a terminal: gearbox approvals show " + string(r.OperationID)
-	return r
+	return out
 }
 
 // pend keeps the question and lets go of the operation, which from now on belongs to no
@@ -35,76 +43,90 @@ func (e *Engine) pend(op *operation, res execution.Result) error {
 	}
 	op.answer = res
 	op.cancel(nil)
-	close(op.done)
 	e.forget(op)
+	close(op.done)
 	return nil
 }
 
 // Resume takes up operations that a human said yes to: those of this process and of dead
-// ones, and tells how many. Of several processes one gets each.
+// ones, and tells how many. Of several processes one gets each. What waits for longer
+// than it may is ended. The errors of several operations are joined; each is tried again
+// by the next call.
 func (e *Engine) Resume(ctx context.Context) (int, error) {
-	all, err := e.c.Journal.Waiting(ctx)
+	due, err := e.c.Journal.Due(ctx, e.c.Clock.Now())
 	if err != nil {
 		return 0, fmt.Errorf("look for approved operations: %w", err)
 	}
 	n := 0
 	var errs []error
-	for _, r := range all {
-		switch {
-		case !e.c.Clock.Now().Before(r.Approval.Until()):
-			errs = append(errs, e.expire(ctx, r))
-		case r.State == execution.StateApproved && (r.Instance == e.c.Instance || !e.c.Elsewhere.Alive(r.Instance)):
-			taken, err := e.resume(ctx, r)
-			if taken {
-				n++
-			}
-			errs = append(errs, err)
+	living := map[string]bool{e.c.Instance: false} // of the others
+	for _, d := range due {
+		if _, asked := living[d.Instance]; !asked {
+			living[d.Instance] = e.c.Elsewhere.Alive(d.Instance)
+		}
+		taken, err := e.settle(ctx, d, living[d.Instance])
+		if taken {
+			n++
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("take up %s: %w", d.ID, err))
 		}
 	}
 	return n, errors.Join(errs...)
 }
 
-// ResumeOne takes up one operation that this process put the question about, if a human
-// said yes to it, and ends it if its time is over. It is false while there was no place
-// for it.
-func (e *Engine) ResumeOne(ctx context.Context, p execution.Principal, id execution.ID) (bool, error) {
-	r, err := e.c.Journal.Load(ctx, p, id)
+// settle does what is to be done about one operation, and reports whether it was taken up.
+func (e *Engine) settle(ctx context.Context, d Due, elsewhere bool) (bool, error) {
+	over := !e.c.Clock.Now().Before(d.Until)
+	if !over && (elsewhere || !e.room(d.Principal)) {
+		return false, nil
+	}
+	r, err := e.c.Journal.Load(ctx, d.Principal, d.ID)
 	switch {
+	case errors.Is(err, ErrNotFound) || err == nil && !r.State.Waits():
+		return false, nil // it has ended meanwhile
 	case err != nil:
-		return false, notFound(id, err)
-	case !r.State.Waits():
-		return true, nil
-	case !e.c.Clock.Now().Before(r.Approval.Until()):
-		return true, e.expire(ctx, r)
+		return false, err
+	case over:
+		return false, e.expire(ctx, r)
 	case r.State != execution.StateApproved:
 		return false, nil
 	}
 	return e.resume(ctx, r)
 }
 
+// ResumeOne takes up one operation that this process put the question about, if a human
+// said yes to it, and ends it if its time is over. It is false as long as it waits, for a
+// human or for a place.
+func (e *Engine) ResumeOne(ctx context.Context, p execution.Principal, id execution.ID) (bool, error) {
+	r, err := e.c.Journal.Load(ctx, p, id)
+	if err != nil || !r.State.Waits() {
+		return err == nil, err
+	}
+	return e.settle(ctx, Due{ID: id, Principal: p, Instance: r.Instance, Until: r.Approval.Until()}, false)
+}
+
 // resume takes one up. It is false without an error when another process was first, and
 // when there is no place for it now.
 func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
-	r, err := e.c.Journal.Load(ctx, r.Request.Principal, r.ID) // with its files
-	if err != nil || r.State != execution.StateApproved {
-		return false, err
-	}
 	op, err := e.revive(ctx, r)
 	if err != nil {
 		var rejected *execution.RejectedError
-		if errors.As(err, &rejected) && rejected.Code == execution.CodeUnavailable {
+		switch {
+		case !errors.As(err, &rejected):
+			return false, err // a failure of ours, or the end of this process: it stays approved
+		case rejected.Code == execution.CodeUnavailable:
 			return false, nil // it stays approved until it expires
 		}
 		return false, e.close(ctx, r, execution.StatusDenied, execution.CodePolicyViolation,
-			"It was approved, and cannot be run any more: "+err.Error()+".", audit.Event{})
+			"It was approved, and cannot be run any more: "+rejected.Error()+".", audit.Event{})
 	}
 	if err := e.admit(op); err != nil {
+		op.cancel(nil)
 		return false, nil //nolint:nilerr // there is no room now, and the next look is soon
 	}
-	err = e.c.Journal.Commit(ctx, op.id, execution.StateApproved, execution.StateResumed, execution.Change{Instance: e.c.Instance})
-	if err != nil {
-		e.forget(op)
-		e.work.Done()
+	if err := e.own(ctx, op); err != nil {
+		e.lose(op)
 		if errors.Is(err, ErrConflict) {
 			return false, nil
 		}
@@ -114,22 +136,57 @@ func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
 	return true, nil
 }
 
+// own makes an approved operation this process's. One that was cancelled since it became
+// known here, as by a shutdown, is left for the next process that looks.
+func (e *Engine) own(ctx context.Context, op *operation) error {
+	if op.ctx.Err() != nil {
+		return ErrConflict
+	}
+	return e.c.Journal.Commit(context.WithoutCancel(ctx), op.id, execution.StateApproved, execution.StateResumed, execution.Change{Instance: e.c.Instance})
+}
+
+// lose lets go of an operation that this process did not get. Whoever waits for it here
+// looks into the records again.
+func (e *Engine) lose(op *operation) {
+	op.lost = true
+	e.forget(op)
+	op.cancel(nil)
+	close(op.done)
+	e.work.Done()
+}
+
 // revive is the operation as it was when the question was put, in the gear that is in
 // force now: what a changed gear would do differently has another hash, and is asked anew.
+// What the gear refuses without a look at the code needs no place.
 func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, error) {
-	frozen, err := e.c.Gears.Freeze(r.Request.Principal, r.Request.Gear)
+	frozen, err := e.frozen(r.Request)
 	if err != nil {
 		return nil, err
 	}
 	granted := frozen.Approved(permissionsOf(r.Approval))
-	place, err := e.c.Places.Place(ctx, r.Request.Principal, granted, r.Request.Language)
-	if err != nil {
-		return nil, err
+	var place Place
+	if refusal := precheck(frozen, r.Request); refusal == nil && frozen.Enabled() {
+		if place, err = e.c.Places.Place(ctx, r.Request.Principal, granted, r.Request.Language); err != nil {
+			return nil, err
+		}
 	}
 	op := newOperation(e.root, r.Created, r.Request, frozen, place) //nolint:contextcheck // the work outlives the call
 	op.id, op.granted, op.approval, op.state = r.ID, granted, r.Approval, execution.StateResumed
 	op.beginning.Do(func() { close(op.begun) })
 	return op, nil
+}
+
+// narrow takes back what a question lists when the permit does not rest on the yes to it:
+// the rules may have changed so that nobody has to be asked. The sandbox was made for that
+// list, and another one takes its place.
+func (e *Engine) narrow(op *operation, permit authz.Permit) (err error) {
+	if op.approval == nil || permit.Approved() {
+		return nil
+	}
+	e.leave(op.seat, 0)
+	op.seat, op.granted = nil, op.gear
+	op.place, err = e.c.Places.Place(op.ctx, op.request.Principal, op.gear, op.request.Language)
+	return err
 }
 
 func permissionsOf(q *execution.Approval) []policy.Permission {
@@ -151,25 +208,30 @@ func (e *Engine) expire(ctx context.Context, r execution.Record) error {
 	return e.close(ctx, r, execution.StatusDenied, execution.CodePolicyViolation, reason, ev)
 }
 
-// withdraw ends an operation that waits, by the caller's wish.
+// withdraw ends an operation that waits, by the caller's wish. The error wraps
+// [ErrConflict] when something else happened to it first.
 func (e *Engine) withdraw(ctx context.Context, r execution.Record) error {
 	ev := recordEvent(r, e.c.Clock.Now(), audit.Approval)
 	ev.Decision, ev.Reason = "withdrawn", "the caller cancelled it"
-	return e.close(ctx, r, execution.StatusCancelled, execution.CodeCancelled, "Execution was cancelled.", ev)
+	return e.conclude(ctx, r, execution.StatusCancelled, execution.CodeCancelled, "Execution was cancelled.", ev)
 }
 
 // close finishes an operation that no process has. Another one may be first.
 func (e *Engine) close(ctx context.Context, r execution.Record, s execution.Status, c execution.Code, reason string, ev audit.Event) error {
+	err := e.conclude(ctx, r, s, c, reason, ev)
+	if errors.Is(err, ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+func (e *Engine) conclude(ctx context.Context, r execution.Record, s execution.Status, c execution.Code, reason string, ev audit.Event) error {
 	change, finished := Closed(r, s, c, reason, e.c.Clock.Now())
 	events := []audit.Event{finished}
 	if ev.Type != "" {
 		events = []audit.Event{ev, finished}
 	}
-	err := e.c.Journal.Commit(ctx, r.ID, r.State, execution.StateFinished, change, events...)
-	if errors.Is(err, ErrConflict) {
-		return nil
-	}
-	return err
+	return e.c.Journal.Commit(ctx, r.ID, r.State, execution.StateFinished, change, events...)
 }
 
 // Closed is how an operation ends of which nothing was run: what is written into its
@@ -177,6 +239,9 @@ func (e *Engine) close(ctx context.Context, r execution.Record, s execution.Stat
 func Closed(r execution.Record, s execution.Status, c execution.Code, reason string, now time.Time) (execution.Change, audit.Event) {
 	res := execution.Result{OperationID: r.ID, Gear: r.Gear}
 	res = end(res, verdict{s, c, reason}, -1)
+	if s == execution.StatusDenied && r.Approval != nil {
+		res.Permissions = askedFor(r.Approval) // what was not approved
+	}
 	ev := recordEvent(r, now, audit.Finished)
 	ev.Reason, ev.Status, ev.ExitCode = string(c), res.Status, res.ExitCode
 	return execution.Change{Finished: now, Result: &res}, ev

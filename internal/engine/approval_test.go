@@ -85,6 +85,40 @@ func TestWhatNeedsAYesWaitsForItAndThenRuns(t *testing.T) {
 	}
 }
 
+func TestOneOperationIsTakenUpWithoutTheOthers(t *testing.T) {
+	b := newBench(t, benchConfig{patience: time.Hour})
+	mine, q := b.pending(asking)
+	other, of := b.pending(asking)
+	take := func(id execution.ID) bool {
+		t.Helper()
+		over, err := b.engine.ResumeOne(t.Context(), execution.Local, id)
+		if err != nil {
+			t.Error(err)
+		}
+		return over
+	}
+	if take(mine) {
+		t.Error("it was taken up without a yes")
+	}
+	for id, question := range map[execution.ID]*execution.Approval{mine: q, other: of} {
+		if err := b.desk().Decide(t.Context(), yes(id, question)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !take(mine) {
+		t.Error("it was not taken up")
+	}
+	if r := b.wait(mine); r.Status != execution.StatusOK || !take(mine) {
+		t.Errorf("%+v", r)
+	}
+	if b.resume() != 1 {
+		t.Error("the other one was taken up too")
+	}
+	if _, err := b.engine.ResumeOne(t.Context(), execution.Local, "op_unknown"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestANoEndsItAndItsMessageReachesTheModel(t *testing.T) {
 	b := newBench(t, benchConfig{patience: time.Hour})
 	id, q := b.pending(asking)

@@ -62,16 +62,16 @@ func (e *Engine) load(ctx context.Context, p execution.Principal, id execution.I
 	return e.c.Journal.Load(ctx, p, id)
 }
 
-// follow waits until an operation that another process runs has ended, at most for d,
-// and returns it as it then stands.
-func (e *Engine) follow(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Record, error) {
+// follow waits until it is over with an operation that this process does not run, at most
+// for d, and returns it as it then stands.
+func (e *Engine) follow(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration, over func(execution.State) bool) (execution.Record, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer e.c.Clock.AfterFunc(d, cancel)()
 	for pause := firstLook; ; pause = min(2*pause, mostLook) {
 		// The last look is one after the time is over.
 		r, err := e.load(context.WithoutCancel(ctx), p, id)
-		if err != nil || r.State == execution.StateFinished || ctx.Err() != nil {
+		if err != nil || over(r.State) || ctx.Err() != nil {
 			return r, err
 		}
 		e.sleep(ctx, pause)

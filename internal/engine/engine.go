@@ -90,15 +90,9 @@ func New(c Config) (*Engine, error) {
 // *[execution.RejectedError] when the call cannot be taken: then there is no
 // operation.
 func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID, error) {
-	frozen, err := e.c.Gears.Freeze(r.Principal, r.Gear)
+	frozen, err := e.frozen(r)
 	if err != nil {
 		return "", err
-	}
-	if most := frozen.Limits().MaxTimeout; r.Timeout > most {
-		return "", &execution.RejectedError{
-			Code: execution.CodeInvalidArgument, Field: "timeout_seconds",
-			Message: fmt.Sprintf("%v: the gear %s allows at most %v seconds", r.Timeout.Seconds(), frozen.Name(), most.Seconds()),
-		}
 	}
 	var place Place
 	if refusal := precheck(frozen, r); refusal == nil && frozen.Enabled() {
@@ -120,6 +114,21 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 	return op.id, nil
 }
 
+// frozen is what decides about a request, which the gear has to accept.
+func (e *Engine) frozen(r execution.Request) (gear.Frozen, error) {
+	f, err := e.c.Gears.Freeze(r.Principal, r.Gear)
+	if err != nil {
+		return gear.Frozen{}, err
+	}
+	if most := f.Limits().MaxTimeout; r.Timeout > most {
+		return gear.Frozen{}, &execution.RejectedError{
+			Code: execution.CodeInvalidArgument, Field: "timeout_seconds",
+			Message: fmt.Sprintf("%v: the gear %s allows at most %v seconds", r.Timeout.Seconds(), f.Name(), most.Seconds()),
+		}
+	}
+	return f, nil
+}
+
 // life takes an operation from its sandbox to its recorded end. The request is recorded
 // while a sandbox looks at the source: that takes as long, and one that cannot be
 // recorded goes no further.
@@ -136,10 +145,11 @@ func (e *Engine) life(op *operation) {
 	}
 	if op.question != nil {
 		e.leave(op.seat, 0) // hours may pass, and nothing of the request stays in a sandbox
-		if err := e.pend(op, result); err == nil {
+		err := e.pend(op, result)
+		if err == nil {
 			return
 		}
-		result = op.failed()
+		result = op.unasked(err)
 	}
 	owed := e.finish(op, result)
 	e.leave(op.seat, e.pause())
@@ -181,23 +191,36 @@ func (e *Engine) full(p execution.Principal) bool {
 	return false
 }
 
+// room reports whether admit would let in another operation of the principal now.
+func (e *Engine) room(p execution.Principal) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.closed && !e.full(p)
+}
+
+// forget lets go of an operation. One that waited for a human may be here again already.
 func (e *Engine) forget(op *operation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.live, op.id)
+	if e.live[op.id] == op {
+		delete(e.live, op.id)
+	}
 }
 
 // Wait waits for the operation to end, at most for d, and tells how it stands.
 // An unknown id is a *[execution.RejectedError].
 func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
-	op := e.find(p, id)
-	if op != nil {
+	began := e.c.Clock.Now()
+	if op := e.find(p, id); op != nil {
 		if !e.await(ctx, op, d) {
 			return op.running(), nil
 		}
-		return op.answer, nil
+		if !op.lost {
+			return op.answer, nil
+		}
+		d = max(0, d-e.c.Clock.Now().Sub(began))
 	}
-	rec, err := e.follow(ctx, p, id, d)
+	rec, err := e.follow(ctx, p, id, d, func(s execution.State) bool { return s == execution.StateFinished })
 	if err != nil {
 		return execution.Result{}, notFound(id, err)
 	}
@@ -225,27 +248,44 @@ func (e *Engine) await(ctx context.Context, op *operation, d time.Duration) bool
 // Cancel ends the operation and waits until its process tree is dead, whichever process
 // runs it.
 func (e *Engine) Cancel(ctx context.Context, p execution.Principal, id execution.ID) (execution.Result, error) {
+	for {
+		err := e.cancel(ctx, p, id)
+		switch {
+		case err == nil:
+			return e.Wait(ctx, p, id, 0)
+		case ctx.Err() != nil:
+			return execution.Result{}, ctx.Err()
+		case !errors.Is(err, ErrConflict):
+			return execution.Result{}, notFound(id, err)
+		}
+	}
+}
+
+// cancel ends the operation as it stands. The error wraps [ErrConflict] when it moved on
+// meanwhile, as from one process to another, or by a human's yes.
+func (e *Engine) cancel(ctx context.Context, p execution.Principal, id execution.ID) error {
 	if op := e.find(p, id); op != nil {
 		op.cancel(errCancelled)
 		select {
 		case <-op.done:
 		case <-ctx.Done():
-			return execution.Result{}, ctx.Err()
+			return ctx.Err()
 		}
-		return e.Wait(ctx, p, id, 0)
+		if op.lost || op.answer.Status == execution.StatusPendingApproval {
+			return ErrConflict
+		}
+		return nil
 	}
 	rec, err := e.load(ctx, p, id)
 	switch {
 	case err != nil || rec.State == execution.StateFinished:
+		return err
 	case rec.State.Waits():
-		err = e.withdraw(ctx, rec)
+		return e.withdraw(ctx, rec)
 	case rec.Instance != e.c.Instance:
-		err = e.c.Elsewhere.Cancel(ctx, rec.Instance, p, id)
+		return e.c.Elsewhere.Cancel(ctx, rec.Instance, p, id)
 	}
-	if err != nil {
-		return execution.Result{}, notFound(id, err)
-	}
-	return e.Wait(ctx, p, id, 0)
+	return nil
 }
 
 func (e *Engine) find(p execution.Principal, id execution.ID) *operation {

@@ -22,9 +22,18 @@ type Journal interface {
 	// Interrupt finishes the unfinished operations of instances that are not alive, each
 	// once, with what end makes of it, and tells how many it has finished.
 	Interrupt(ctx context.Context, alive func(instance string) bool, end func(execution.Record) (execution.Change, audit.Event)) (int, error)
-	// Waiting are the operations of every principal that wait for a human or, after a
-	// yes, for a process, the oldest first, with their requests and without their files.
-	Waiting(ctx context.Context) ([]execution.Record, error)
+	// Due are the operations of every principal that a human said yes to and no process
+	// has taken up, and those whose question has expired by now, the oldest first. It
+	// costs no more when very many others wait for a human.
+	Due(ctx context.Context, now time.Time) ([]Due, error)
+}
+
+// Due names an operation that waits no longer, or not for a human.
+type Due struct {
+	ID        execution.ID
+	Principal execution.Principal
+	Instance  string    // the process that had it last
+	Until     time.Time // when the question expires, or the yes to it
 }
 
 // Gears makes the decision basis of one run: for a principal, whose ceiling is part of

@@ -38,6 +38,7 @@ type operation struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the end is recorded, or lost for good
+	lost   bool          // another process has it, or it waits on; set before done is closed
 
 	created time.Time
 	// begun is closed when the request is recorded, or cannot be: then unbegun says why.
@@ -107,14 +108,17 @@ func (op *operation) base(s execution.Status) execution.Result {
 	return r
 }
 
-// subjectOf is the digest of exactly what would run: the permit is bound to it.
+// subjectOf is the digest of exactly what would run: the permit is bound to it, and so is
+// a human's yes. Lists are preceded by their lengths, so that no variable can be read as a
+// file.
 func (op *operation) subjectOf(facts bridge.FactsHead) execution.Digest {
 	r := op.request
 	analysed := analysis.Digest(op.place.Analyser, r.Code, facts)
 	parts := [][]byte{
 		[]byte(op.id), []byte(r.Principal), []byte(r.Language), analysed[:], r.Stdin,
 		fmt.Appendf(nil, "%s %s %s", op.gear.Digest(), op.place.Interpreter, op.place.Template.Environment),
-		fmt.Appendf(nil, "%+v %s", op.limits, op.place.Isolation),
+		[]byte(op.place.Template.Preload), fmt.Appendf(nil, "%+v", op.limits), []byte(op.place.Isolation),
+		fmt.Appendf(nil, "%d %d", len(r.Variables), len(r.Files)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Variables)) {
 		parts = append(parts, []byte(name), r.Variables[name])

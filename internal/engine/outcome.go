@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
@@ -156,6 +158,15 @@ func (op *operation) interrupted() execution.Result {
 // may hold what the caller must not see.
 func (op *operation) failed() execution.Result {
 	v := verdict{execution.StatusInternalError, execution.CodeInternal, "Gearbox failed to run this; its log has the reason under this operation id."}
+	return end(op.base(v.status), v, -1)
+}
+
+// unasked is the answer when a human could not be asked. What was decided is still to be
+// recorded, and that the question was put is not.
+func (op *operation) unasked(err error) execution.Result {
+	op.decided = slices.DeleteFunc(op.decided, func(e audit.Event) bool { return e.Type == audit.Approval })
+	reason := "This needs a human's yes, and the question could not be recorded. So it was not put, and nothing was run: " + because(err) + "."
+	v := verdict{execution.StatusInternalError, execution.CodeInternal, reason}
 	return end(op.base(v.status), v, -1)
 }
 

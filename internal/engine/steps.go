@@ -71,6 +71,9 @@ func (e *Engine) steps(op *operation) (execution.Result, error) {
 		return op.turnedAway(err)
 	}
 	op.decided = permit.Decisions()
+	if err := e.narrow(op, permit); err != nil {
+		return execution.Result{}, err
+	}
 	if err := e.prepare(op); err != nil {
 		return execution.Result{}, err
 	}

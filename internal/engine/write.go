@@ -45,14 +45,18 @@ func (e *Engine) begin(op *operation) error {
 // the journal's error behind a *[execution.RejectedError].
 func (e *Engine) unrecordable(err error) error {
 	e.c.Logger.Error("a request could not be recorded and was not taken", "error", err)
-	why := "the log of the server has the reason"
-	if r, ok := errors.AsType[reasoned](err); ok && r.Reason() != "" {
-		why = r.Reason() + ", and the log of the server says where"
-	}
 	return fmt.Errorf("%w (%w)", &execution.RejectedError{
 		Code: execution.CodeUnavailable, RetryAfter: retryAfter,
-		Message: "the request could not be recorded, and nothing is run unrecorded: " + why,
+		Message: "the request could not be recorded, and nothing is run unrecorded: " + because(err),
 	}, err)
+}
+
+// because is what callers are told of an error of the journal.
+func because(err error) string {
+	if r, ok := errors.AsType[reasoned](err); ok && r.Reason() != "" {
+		return r.Reason() + ", and the log of the server says where"
+	}
+	return "the log of the server has the reason"
 }
 
 // finish records how the operation ended, before anyone is told. When that fails the

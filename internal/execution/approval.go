@@ -22,7 +22,8 @@ type Approval struct {
 type Asked struct {
 	Kind   string `json:"kind"`
 	Target string `json:"target"`
-	// Line and Column count from 1 and are 0 when there is no place; Source is that line.
+	// Line and Column count from 1 and are 0 when there is no place; Source is that line, with
+	// what a reader could not see written out, and cut when it is very long.
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 	Source string `json:"source,omitempty"`

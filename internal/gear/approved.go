@@ -34,6 +34,20 @@ func (f Frozen) Approved(permissions []policy.Permission) Frozen {
 	return Frozen{&more}
 }
 
+// mountable reports whether an approved target can be named to a sandbox. In the lists of
+// what it shows, a comma or a line feed divides, and DIR/** is a whole directory: a name
+// that looks like these would show something else than a human was asked about.
+func mountable(p policy.Permission) bool {
+	switch p.Kind {
+	case policy.Run:
+		return !strings.ContainsAny(p.Target, ",\n")
+	case policy.Read:
+		return strings.HasPrefix(p.Target, "/") && !strings.HasSuffix(p.Target, tree) && !strings.ContainsRune(p.Target, '\n')
+	default:
+		return true
+	}
+}
+
 func (f *frozen) hasApproved(p policy.Permission) bool {
 	return slices.Contains(f.approved, policy.Permission{Kind: p.Kind, Target: p.Target})
 }

@@ -217,6 +217,17 @@ func written(rules []policy.Rule) []string {
 	return out
 }
 
+// Only is the basis of a run for somebody who may write these languages alone.
+func (f Frozen) Only(languages []execution.Language) Frozen {
+	if f.f == nil {
+		return f
+	}
+	less := *f.f
+	less.languages = slices.DeleteFunc(slices.Clone(f.f.languages), func(l execution.Language) bool { return !slices.Contains(languages, l) })
+	less.digest = execution.DigestOf([]byte("languages"), f.f.digest[:], fmt.Append(nil, less.languages))
+	return Frozen{&less}
+}
+
 // IsZero reports whether nothing was frozen.
 func (f Frozen) IsZero() bool { return f.f == nil }
 

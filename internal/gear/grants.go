@@ -50,7 +50,7 @@ func (f *frozen) granted(k policy.Kind) []string {
 		}
 	}
 	for _, p := range f.approved {
-		if p.Kind == k && f.evaluate(p).Layer == policy.ApprovalLayer {
+		if p.Kind == k && mountable(p) && f.evaluate(p).Layer == policy.ApprovalLayer {
 			out = append(out, p.Target)
 		}
 	}
@@ -58,12 +58,13 @@ func (f *frozen) granted(k policy.Kind) []string {
 	return slices.Compact(out)
 }
 
-// whole reports whether a directory may be read from top to bottom.
+// whole reports whether a directory may be read from top to bottom. Only the rules can say
+// so: what a human approved is one file.
 func (f *frozen) whole(dir string) bool {
 	if dir == "" || strings.Contains(dir, "*") {
 		return false
 	}
-	if f.evaluate(policy.Permission{Kind: policy.Read, Target: dir + "/any"}).Effect != policy.Allow {
+	if f.byRules(policy.Permission{Kind: policy.Read, Target: dir + "/any"}).Effect != policy.Allow {
 		return false
 	}
 	against := f.rules(func(s policy.RuleSet) []policy.Rule { return slices.Concat(s.Deny, s.Ask) })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,6 +31,32 @@ func answer(r execution.Result) *mcp.CallToolResult {
 		StructuredContent: r,
 		IsError:           failed(r.Status),
 	}
+}
+
+// answer is [answer] with all that is shown of the program and its wishes made visible.
+func (s *service) answer(r execution.Result) *mcp.CallToolResult { return answer(s.visibly(r)) }
+
+// text is the text of an answer alone.
+func (s *service) text(r execution.Result) string { return text(fit(s.visibly(r))) }
+
+// visibly has what a program asks for look like what it is: a path or a line of source may
+// hold characters that do not show, or show as others.
+func (s *service) visibly(r execution.Result) execution.Result {
+	r.Summary = s.visible(r.Summary)
+	r.Permissions = slices.Clone(r.Permissions)
+	for i, p := range r.Permissions {
+		r.Permissions[i] = s.visible(p)
+	}
+	if r.Error != nil && len(r.Error.Violations) > 0 {
+		e := *r.Error
+		e.Violations = slices.Clone(e.Violations)
+		for i := range e.Violations {
+			v := &e.Violations[i]
+			v.Permission, v.Source = s.visible(v.Permission), s.visible(v.Source)
+		}
+		r.Error = &e
+	}
+	return r
 }
 
 // failed reports whether program or policy failed or the call was rejected.

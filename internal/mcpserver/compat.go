@@ -37,7 +37,7 @@ func profile(name string) (func(*service) tool, error) {
 // compat runs the code of a profile's tool to its end: these tools know of no
 // operation that one could come back to.
 func (s *service) compat(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments) (execution.Result, error) {
-	res, err := s.run(ctx, req, args, execution.MaxWait)
+	res, err := s.run(ctx, req, args, patience{most: execution.MaxWait})
 	if err == nil && res.Status == execution.StatusRunning {
 		id := res.OperationID
 		res, err = s.cancel(ctx, id)
@@ -64,7 +64,7 @@ func plainText(text string, isError bool) *mcp.CallToolResult {
 
 // rejectedText answers a call that a profile's tool could not take.
 func (s *service) rejectedText(ctx context.Context, err error) *mcp.CallToolResult {
-	return plainText(text(s.settled(ctx, "", execution.Result{}, err)), true)
+	return plainText(s.text(s.settled(ctx, "", execution.Result{}, err)), true)
 }
 
 // never reports whether no line of the program was run.
@@ -110,7 +110,7 @@ func (s *service) runScript(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 		return s.rejectedText(ctx, renamed(err, map[string]string{"code": "script"})), nil
 	}
 	if never(res) {
-		return plainText(text(fit(res)), true), nil
+		return plainText(s.text(res), failed(res.Status)), nil
 	}
 	out := cut(res.Stdout, perCopy, leftOut).text
 	if !failed(res.Status) {

@@ -47,7 +47,7 @@ func (s *service) runPythonCode(ctx context.Context, req *mcp.CallToolRequest) (
 		return s.rejectedText(ctx, renamed(err, map[string]string{"code": "python_code", "variables": "global_variables"})), nil
 	}
 	if never(res) {
-		return plainText(runPythonText("run-error", "", "error", text(fit(res))), res.Status == execution.StatusInternalError), nil
+		return plainText(runPythonText("run-error", "", "error", s.text(res)), res.Status == execution.StatusInternalError), nil
 	}
 	res = fit(res)
 	if res.Status == execution.StatusOK {

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver/tasks"
 )
 
 func (s *service) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -19,16 +20,42 @@ func (s *service) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.run(ctx, req, args, wait)
+	p := patience{most: wait, people: args.WaitSeconds != nil, asks: req.Params.RequestState == "" && s.canOpenPages(req)}
+	if args.WaitSeconds == nil && tasks.Wanted(ctx) {
+		p.most = taskAfter
+	}
+	res, err := s.run(ctx, req, args, p)
 	if err != nil {
 		return nil, err
 	}
-	return answer(res), nil
+	if p.asks && res.Status == execution.StatusPendingApproval && asksInResult(req) {
+		return s.ask(args, res)
+	}
+	s.mayBecomeTask(ctx, res)
+	return s.answer(res), nil
+}
+
+// ask answers with the wish that the client show its user the page, and then call again.
+func (s *service) ask(args execution.Arguments, res execution.Result) (*mcp.CallToolResult, error) {
+	r, err := args.Request(s.caller.Principal, execution.Client{})
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{inputKey: s.elicitation(res)}, RequestState: stateOf(r, res.OperationID)}, nil
+}
+
+// patience is how long a call waits: most of all for the end of the program, and for
+// people only when the caller said so. A call that asks has the client show its user where
+// to decide.
+type patience struct {
+	most   time.Duration
+	people bool
+	asks   bool
 }
 
 // run submits a call and waits for its end. A failure of ours after the
 // operation was made is an answer that names the operation.
-func (s *service) run(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments, wait time.Duration) (execution.Result, error) {
+func (s *service) run(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments, p patience) (execution.Result, error) {
 	r, err := args.Request(s.caller.Principal, client(req))
 	if err != nil {
 		return execution.Result{}, err
@@ -36,12 +63,16 @@ func (s *service) run(ctx context.Context, req *mcp.CallToolRequest, args execut
 	if !s.caller.MayWrite(r.Language) {
 		return execution.Result{}, refuse("language", "%s is not among the languages that you may use", r.Language)
 	}
-	id, err := s.engine.Submit(ctx, r)
+	id, err := carried(req.Params.RequestState, r)
+	if err == nil && id == "" {
+		id, err = s.engine.Submit(ctx, r)
+	}
 	if err != nil {
 		return execution.Result{}, err
 	}
-	res, err := s.wait(ctx, req, id, wait)
-	if asked(ctx) && (err != nil || !res.Status.Final()) {
+	res, left, err := s.wait(ctx, req, id, p)
+	left = left && res.Status != execution.StatusPendingApproval // a question does not need its session
+	if (left || asked(ctx)) && (err != nil || !res.Status.Final()) {
 		res, err = s.cancel(ctx, id)
 	}
 	return s.settled(ctx, id, res, err), nil
@@ -79,16 +110,57 @@ func (s *service) cancel(ctx context.Context, id execution.ID) (execution.Result
 }
 
 // wait waits for the end of an operation and meanwhile tells the client, if it
-// asked for that, that something still happens. A client that ends its session goes
-// without the answer, and the operation goes on.
-func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, d time.Duration) (execution.Result, error) {
-	stop := s.keepAlive(ctx, req)
-	defer stop()
+// asked for that, that something still happens. It reports whether the client left
+// meanwhile: who ends its session goes without the answer.
+func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, p patience) (res execution.Result, left bool, err error) {
+	alive := s.keepAlive(ctx, req, id)
+	defer alive.stop()
 	here, done := s.left.during(ctx, req.Session.ID())
 	defer done()
-	res, err := s.engine.Wait(here, s.caller.Principal, id, d)
-	if err != nil && here.Err() != nil && ctx.Err() == nil {
-		return s.engine.Wait(ctx, s.caller.Principal, id, 0)
+	res, err = s.through(here, req, id, p, alive)
+	left = here.Err() != nil && ctx.Err() == nil
+	if err != nil && left {
+		res, err = s.engine.Wait(ctx, s.caller.Principal, id, 0)
+	}
+	return res, left, err
+}
+
+// through waits for the program and then, if people are waited for, for them and the
+// program again. A client that can open pages is asked to, before anything is told of the
+// question: those without sessions by the answer.
+func (s *service) through(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, p patience, alive *liveness) (execution.Result, error) {
+	until := time.Now().Add(p.most)
+	res, err := s.engine.WaitUnlessAsked(ctx, s.caller.Principal, id, p.most)
+	if err != nil || res.Status != execution.StatusPendingApproval || p.asks && asksInResult(req) {
+		return res, err
+	}
+	switch {
+	case p.asks:
+		most := askFor
+		if p.people {
+			most = time.Until(until)
+		}
+		res, err = s.show(ctx, req, res, most, alive)
+		if !p.people {
+			return res, err
+		}
+		fallthrough
+	case p.people:
+		return s.hold(ctx, res, err, until, alive)
+	}
+	return res, err
+}
+
+// hold waits for people and then for the program: after a yes it runs, perhaps in another
+// process, and may come to another question.
+func (s *service) hold(ctx context.Context, res execution.Result, err error, until time.Time, alive *liveness) (execution.Result, error) {
+	for err == nil && res.Status == execution.StatusPendingApproval && ctx.Err() == nil {
+		left := time.Until(until)
+		if left <= 0 {
+			break
+		}
+		alive.say(waitingForApproval)
+		res, err = s.engine.Wait(ctx, s.caller.Principal, res.OperationID, left)
 	}
 	return res, err
 }

@@ -93,6 +93,30 @@ func (e *scriptedEngine) Wait(ctx context.Context, _ execution.Principal, id exe
 	return execution.Result{Status: execution.StatusRunning, OperationID: id, ExitCode: -1, Stdout: "so far\n"}, nil
 }
 
+// WaitUnlessAsked is the same: nobody in the script is asked in the middle of a run.
+func (e *scriptedEngine) WaitUnlessAsked(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
+	return e.Wait(ctx, p, id, d)
+}
+
+func (e *scriptedEngine) State(ctx context.Context, p execution.Principal, id execution.ID) (execution.State, error) {
+	res, err := e.Wait(ctx, p, id, 0)
+	switch {
+	case err != nil:
+		return "", err
+	case res.Status.Final():
+		return execution.StateFinished, nil
+	case res.Status == execution.StatusPendingApproval:
+		return execution.StatePending, nil
+	}
+	return execution.StateRunning, nil
+}
+
+func (e *scriptedEngine) Standing(ctx context.Context, p execution.Principal, id execution.ID) (execution.Standing, error) {
+	state, err := e.State(ctx, p, id)
+	at := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+	return execution.Standing{State: state, Created: at, Changed: at.Add(time.Second)}, err
+}
+
 func cancelledResult(id execution.ID) execution.Result {
 	const reason = "Execution was cancelled."
 	return execution.Result{
@@ -195,6 +219,12 @@ func newServer(t testing.TB, c Config) (*Server, *logBook) {
 	log := &logBook{}
 	if c.Engine == nil {
 		c.Engine = newEngine(nil)
+	}
+	if c.Records == nil {
+		c.Records, _ = c.Engine.(Records)
+	}
+	if c.Records == nil {
+		c.Records = newEngine(nil)
 	}
 	if c.Environment == nil {
 		c.Environment = fixedEnvironment{}

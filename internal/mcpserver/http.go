@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -26,6 +27,8 @@ const (
 	// maxSessions bounds the sessions of one principal. Many clients go away without
 	// a word, so that theirs stay until they are idle for too long.
 	maxSessions = 4096
+	// sessionsRetry is when a client that was turned away for that may come again.
+	sessionsRetry = time.Minute
 	// maxReplay bounds what is kept of the answers of one principal's sessions for
 	// clients whose connection breaks in the middle of one, in bytes.
 	maxReplay = 16 << 20
@@ -48,13 +51,13 @@ func (s *Server) HTTPHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := execution.CallerOf(r.Context())
 		if !ok {
-			http.Error(w, "it is not known who asks", http.StatusForbidden)
+			turnAway(w, http.StatusForbidden, "FORBIDDEN", "it is not known who asks", 0)
 			return
 		}
 		sv, err := s.services.of(s, c)
 		if err != nil {
 			s.log.LogAttrs(r.Context(), slog.LevelError, "a caller cannot be served", slog.String("error", err.Error()))
-			http.Error(w, internalMessage, http.StatusInternalServerError)
+			turnAway(w, http.StatusInternalServerError, execution.CodeInternal, internalMessage, 0)
 			return
 		}
 		sv.ServeHTTP(w, r)
@@ -93,7 +96,7 @@ func (s *service) overHTTP() *overHTTP {
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if name := r.Header.Get(callHeader); name != "" && r.Method == http.MethodDelete {
 		if !s.named.giveUp(name) {
-			http.Error(w, "there is no such call", http.StatusNotFound)
+			turnAway(w, http.StatusNotFound, execution.CodeNotFound, "there is no such call", 0)
 		}
 		return
 	}
@@ -109,8 +112,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer done()
 		s.over.stateless.ServeHTTP(w, r)
 	case r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && s.open() >= maxSessions:
-		w.Header().Set("Retry-After", "60")
-		http.Error(w, "too many sessions are open: end those that are not used with DELETE", http.StatusServiceUnavailable)
+		turnAway(w, http.StatusServiceUnavailable, execution.CodeUnavailable, fmt.Sprintf("%d sessions are open, which is as many as one principal may have: end those that are not used with DELETE", maxSessions), sessionsRetry)
 	case r.Method == http.MethodDelete:
 		defer s.left.leave(r.Header.Get(sessionHeader))()
 		s.over.stateful.ServeHTTP(w, r)
@@ -213,4 +215,5 @@ func (s *service) close() {
 		all.Go(func() { _ = session.Close() }) // of a client that is gone
 	}
 	all.Wait()
+	s.watching.close()
 }

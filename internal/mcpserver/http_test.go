@@ -286,11 +286,19 @@ func TestWithASessionOnlyTheClientsWordCancels(t *testing.T) {
 	<-cancelled
 }
 
-func TestAClientThatEndsItsSessionNeedNotWaitForItsCallsAndLosesNoRun(t *testing.T) {
+func TestAClientThatEndsItsSessionEndsTheCallsThatItWaitsFor(t *testing.T) {
 	engine := newEngine(nil)
 	s, _ := newServer(t, Config{Engine: engine})
 	srv := overHTTPServer(t, s, twoCallers())
 	id := openSession(t, srv.URL, "")
+	background := send(t, http.MethodPost, srv.URL, "", id, `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"execute","arguments":{"code":"forever","wait_seconds":0}}}`)
+	goesOn := <-engine.submitted
+	if _, err := io.ReadAll(background.Body); err != nil { // it is answered
+		t.Fatal(err)
+	}
+	_ = background.Body.Close()
+	asking := send(t, http.MethodPost, srv.URL, "", id, `{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"get_operation","arguments":{"operation_id":"`+string(goesOn)+`","wait_seconds":120}}}`)
+	defer func() { _ = asking.Body.Close() }()
 	res := send(t, http.MethodPost, srv.URL, "", id, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute","arguments":{"code":"forever","wait_seconds":120}}}`)
 	op := <-engine.submitted
 	_ = res.Body.Close()
@@ -300,15 +308,11 @@ func TestAClientThatEndsItsSessionNeedNotWaitForItsCallsAndLosesNoRun(t *testing
 		t.Error(ended.Status)
 	}
 	_, cancelled, _ := engine.find(op)
-	select {
-	case <-cancelled:
-		t.Error("the run was cancelled")
-	default:
-	}
+	<-cancelled
 	again := connectHTTP(t, srv.URL, "", "2025-11-25")
-	got := call(t, again, "get_operation", map[string]any{"operation_id": string(op), "wait_seconds": 0})
+	got := call(t, again, "get_operation", map[string]any{"operation_id": string(goesOn), "wait_seconds": 0})
 	if got.StructuredContent.(map[string]any)["status"] != "running" {
-		t.Error(got.StructuredContent)
+		t.Errorf("what ran in the background: %v", got.StructuredContent)
 	}
 }
 
@@ -403,5 +407,30 @@ func TestUnknownVersionsAreAnsweredWithTheListOfOurs(t *testing.T) {
 	body, _ := io.ReadAll(res.Body)
 	if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "2026-07-28") || !strings.Contains(string(body), "2024-11-05") {
 		t.Errorf("%s %s", res.Status, body)
+	}
+}
+
+func TestWhoOpensTooManySessionsIsToldSoInTheProtocolAndWhenToComeAgain(t *testing.T) {
+	s, _ := newServer(t, Config{Engine: newEngine(nil)})
+	t.Cleanup(s.CloseSessions)
+	h := s.HTTPHandler()
+	hello := func() *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(execution.WithCaller(t.Context(), twoCallers()[""]), http.MethodPost, "/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for i := range maxSessions {
+		if w := hello(); w.Code != http.StatusOK {
+			t.Fatalf("session %d: %d %s", i, w.Code, w.Body)
+		}
+	}
+	w := hello()
+	want := `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"4096 sessions are open, which is as many as one principal may have: end those that are not used with DELETE","data":{"code":"UNAVAILABLE","retry_after_seconds":60}}}` + "\n"
+	if w.Code != http.StatusServiceUnavailable || w.Body.String() != want || w.Header().Get("Retry-After") != "60" || w.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }

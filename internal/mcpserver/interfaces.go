@@ -17,11 +17,22 @@ type Engine interface {
 	// Wait waits for the end, at most that long, and tells how the execution
 	// stands. When ctx ends it tells at once.
 	Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error)
+	// WaitUnlessAsked is Wait for a caller that does not wait for humans: it tells at once
+	// when one is asked.
+	WaitUnlessAsked(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error)
 	// Cancel returns when the whole process tree is gone. Cancelling what has
 	// ended changes nothing.
 	Cancel(context.Context, execution.Principal, execution.ID) (execution.Result, error)
 	// Output reads at most max bytes of "stdout" or "stderr" from a byte offset.
 	Output(ctx context.Context, p execution.Principal, id execution.ID, stream string, offset int64, max int) (execution.Chunk, error)
+}
+
+// Records tell where operations stand, whichever process has them, and cheaply: they are
+// asked again and again. They are safe for concurrent use. The error is a
+// *[execution.RejectedError] when the principal has no such operation.
+type Records interface {
+	State(context.Context, execution.Principal, execution.ID) (execution.State, error)
+	Standing(context.Context, execution.Principal, execution.ID) (execution.Standing, error)
 }
 
 // Environment tells what code would find. Its methods do not wait for anything

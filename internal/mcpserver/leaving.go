@@ -6,8 +6,8 @@ import (
 )
 
 // leaving tells the calls of a session that its client is ending it: nobody waits for
-// their answers any more, and the SDK ends a session only when none of its calls is
-// left. The zero leaving is ready for use.
+// their answers any more, what they run is ended, and the SDK ends a session only when
+// none of its calls is left. The zero leaving is ready for use.
 type leaving struct {
 	mu       sync.Mutex // guards what follows
 	sessions map[string]*leaver

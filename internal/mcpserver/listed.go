@@ -9,7 +9,7 @@ import (
 // Tools are those that a server lists which was not told otherwise, in order.
 func Tools() []*mcp.Tool {
 	var all []*mcp.Tool
-	for _, t := range (&service{}).tools([]execution.Language{execution.Python, execution.Bash}) {
+	for _, t := range (&service{}).defaultTools([]execution.Language{execution.Python, execution.Bash}) {
 		all = append(all, t.definition)
 	}
 	return all

@@ -52,14 +52,14 @@ func (s *service) getOperation(ctx context.Context, req *mcp.CallToolRequest) (*
 		return s.output(ctx, req, id, args, wait)
 	}
 	// Giving up on this call is not giving up on the operation.
-	res, err := s.wait(ctx, req, id, wait)
-	return answer(s.settled(ctx, id, res, err)), nil
+	res, _, err := s.wait(ctx, req, id, patience{most: wait, people: args.WaitSeconds != nil})
+	return s.answer(s.settled(ctx, id, res, err)), nil
 }
 
 // output reads on where an answer left off.
 func (s *service) output(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, args getArguments, wait time.Duration) (*mcp.CallToolResult, error) {
 	if wait > 0 {
-		if _, err := s.wait(ctx, req, id, wait); err != nil {
+		if _, _, err := s.wait(ctx, req, id, patience{most: wait, people: true}); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func (s *service) cancelOperation(ctx context.Context, req *mcp.CallToolRequest)
 	}
 	id := execution.ID(args.OperationID)
 	res, err := s.cancel(ctx, id)
-	out := answer(s.settled(ctx, id, res, err))
+	out := s.answer(s.settled(ctx, id, res, err))
 	// The operation may have failed; this call, which ends it, did not.
 	out.IsError = err != nil
 	return out, nil

@@ -13,14 +13,24 @@ import (
 
 const plain = "text/plain"
 
+// The resources that never change while a server lives.
+const (
+	infoURI     = "env://info"
+	packagesURI = "env://packages"
+	gearURI     = "env://gear"
+)
+
+// fixed reports whether a URI names one of them.
+func fixed(uri string) bool { return slices.Contains([]string{infoURI, packagesURI, gearURI}, uri) }
+
 func (s *service) addResources() {
 	for _, r := range []struct {
 		uri, name, title, description string
 		read                          func(context.Context) (string, error)
 	}{
-		{"env://info", "info", "Execution Environment Info", "Python version, safety gear, languages, working directory, isolation and limits.", s.info},
-		{"env://packages", "packages", "Installed packages", "The packages beside the standard library.", s.packages},
-		{"env://gear", "gear", "Safety gear", "The policy in force, in the format of gear files.", s.gearText},
+		{infoURI, "info", "Execution Environment Info", "Python version, safety gear, languages, working directory, isolation and limits.", s.info},
+		{packagesURI, "packages", "Installed packages", "The packages beside the standard library.", s.packages},
+		{gearURI, "gear", "Safety gear", "The policy in force, in the format of gear files.", s.gearText},
 	} {
 		s.mcp.AddResource(&mcp.Resource{
 			URI: r.uri, Name: r.name, Title: r.title, Description: r.description, MIMEType: plain,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,9 +15,10 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
-// Config is what a Server needs. Engine, Environment and Logger are required.
+// Config is what a Server needs. Engine, Records, Environment and Logger are required.
 type Config struct {
 	Engine      Engine
+	Records     Records
 	Environment Environment
 	Logger      *slog.Logger
 	Version     string
@@ -31,6 +33,13 @@ type Config struct {
 	Extension Extension
 	// Observer is told what came of calls; nil for nobody.
 	Observer Observer
+	// Visible writes a line so that whoever reads it sees all that is in it; nil leaves
+	// lines as they are.
+	Visible func(string) string
+	// ApprovalPage is where the operator's own front end lets a person decide, for clients
+	// that can open a page: the id of the operation is added to its query. The page has to
+	// ask who comes. Nil if there is none.
+	ApprovalPage *url.URL
 }
 
 // Extension adds to what each caller is offered: what a conformance suite looks for.
@@ -43,6 +52,9 @@ type Extension interface {
 // number of sessions.
 type Server struct {
 	engine      Engine
+	records     Records
+	visible     func(string) string
+	page        *url.URL
 	environment Environment
 	log         *slog.Logger
 	version     string
@@ -55,16 +67,19 @@ type Server struct {
 }
 
 const instructions = `Gearbox runs code in a sandbox. Send it with execute: the last expression's value is returned, as in a notebook, and every call starts from a fresh interpreter in an empty /workspace.
-A refusal names the line, what was refused and what to change. When an answer says "running", call get_operation with its operation_id.`
+A refusal names the line, what was refused and what to change. When an answer says "running", call get_operation with its operation_id. When it says "pending_approval", tell your user, who alone can decide, and go on.`
 
 // New makes a Server. The error names what is wrong with the configuration.
 func New(c Config) (*Server, error) {
-	if c.Engine == nil || c.Environment == nil || c.Logger == nil {
-		return nil, errors.New("mcpserver: engine, environment and logger are required")
+	if c.Engine == nil || c.Records == nil || c.Environment == nil || c.Logger == nil {
+		return nil, errors.New("mcpserver: engine, records, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
+	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
 	if s.observer == nil {
 		s.observer = unobserved{}
+	}
+	if s.visible == nil {
+		s.visible = func(line string) string { return line }
 	}
 	if len(s.languages) == 0 {
 		s.languages = []execution.Language{execution.Python}
@@ -87,7 +102,11 @@ type Transport = mcp.Transport
 
 // Serve answers one client until it goes away or ctx ends; neither is an error.
 func (s *Server) Serve(ctx context.Context, t Transport) error {
-	err := s.local.mcp.Run(ctx, t)
+	session, err := s.local.mcp.Connect(ctx, t, nil)
+	if err == nil {
+		err = follow(ctx, session)
+		s.local.watching.leave(func(one *mcp.ServerSession) bool { return one == session })
+	}
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
@@ -97,6 +116,20 @@ func (s *Server) Serve(ctx context.Context, t Transport) error {
 		}
 	}
 	return fmt.Errorf("serve MCP: %w", err)
+}
+
+// follow waits for the end of a session, which it brings about when ctx ends.
+func follow(ctx context.Context, session *mcp.ServerSession) error {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		_ = session.Close() // its end is what is waited for
+	})
+	err := session.Wait()
+	if !stop() {
+		<-closed
+	}
+	return err
 }
 
 // warningsOnly keeps the SDK's account of each session's coming and going out of the log.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -137,39 +136,6 @@ func TestBrokenConnectionLeavesTheOperation(t *testing.T) {
 	}
 }
 
-func TestProgressIsSentWhileACallWithATokenRuns(t *testing.T) {
-	for _, withToken := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			var got []float64
-			s, _ := newServer(t, Config{})
-			session := connect(t, s, "2025-11-25", &mcp.ClientOptions{
-				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-					got = append(got, r.Params.Progress)
-				},
-			})
-			p := &mcp.CallToolParams{Name: "execute", Arguments: map[string]any{"code": "forever", "wait_seconds": 45}}
-			if withToken {
-				p.SetProgressToken("token")
-			}
-			start := time.Now()
-			if _, err := session.CallTool(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			if waited := time.Since(start); waited != 45*time.Second {
-				t.Errorf("answered after %v", waited)
-			}
-			synctest.Wait()
-			want := []float64{10, 20, 30, 40}
-			if !withToken {
-				want = nil
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("token %v: progress %v, want %v", withToken, got, want)
-			}
-		})
-	}
-}
-
 func TestFailuresOfOurOwnAreToldToTheLogOnly(t *testing.T) {
 	for _, code := range []string{"fail", "fail later", "panic"} {
 		s, log := newServer(t, Config{})
@@ -222,7 +188,7 @@ func TestTwoMegabytesOfSourceAreRejected(t *testing.T) {
 
 func TestConfigurationErrorsAreNamed(t *testing.T) {
 	s, _ := newServer(t, Config{})
-	base := Config{Engine: s.engine, Environment: s.environment, Logger: s.log}
+	base := Config{Engine: s.engine, Records: s.records, Environment: s.environment, Logger: s.log}
 	for want, change := range map[string]func(*Config){
 		"required": func(c *Config) { c.Engine = nil },
 		`unknown compatibility profile "code-mode": use one of python-interpreter, mcp-run-python`: func(c *Config) { c.Compat = []string{"code-mode"} },
@@ -303,6 +269,10 @@ type instantEngine struct{ Engine }
 
 func (instantEngine) Submit(context.Context, execution.Request) (execution.ID, error) {
 	return "op_1", nil
+}
+
+func (e instantEngine) WaitUnlessAsked(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
+	return e.Wait(ctx, p, id, d)
 }
 
 func (instantEngine) Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver/tasks"
 )
 
 // service is the server as one caller sees it. Whose calls they are, what it lists
@@ -24,6 +25,8 @@ type service struct {
 	over   *overHTTP
 	named  namedCalls
 	left   leaving
+
+	watching *subscriptions
 }
 
 // serviceFor makes the service of a caller.
@@ -41,9 +44,13 @@ func (s *Server) serviceFor(c execution.Caller) (*service, error) {
 		// advertised completions (anthropics/claude-code#21626).
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
 	}
+	// What is offered depends on who asks, and what is read is the caller's own.
+	options.SetCacheable = func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }
 	if s.extension != nil {
 		s.extension.Options(options)
 	}
+	tasks.Announce(options.Capabilities)
+	sv.subscribing(options)
 	sv.mcp = mcp.NewServer(&mcp.Implementation{Name: "gearbox", Title: "Gearbox", Version: s.version}, options)
 	order := make(map[string]int, len(tools))
 	for i, t := range tools {
@@ -52,16 +59,30 @@ func (s *Server) serviceFor(c execution.Caller) (*service, error) {
 	}
 	sv.mcp.AddReceivingMiddleware(inOrder(order))
 	sv.addResources()
+	sv.addOperationResource()
+	sv.watching = sv.subscriptionsOf()
 	if s.extension != nil {
 		s.extension.Register(sv.mcp)
 	}
+	if err := tasks.Extend(sv.mcp, sv.tasks()); err != nil {
+		return nil, fmt.Errorf("extend the protocol by tasks: %w", err)
+	}
 	return sv, nil
+}
+
+// tasks are the caller's operations, and what an extension has beside them.
+func (s *service) tasks() tasks.Book {
+	own := operationTasks{s}
+	if x, ok := s.extension.(interface{ Tasks() tasks.Book }); ok {
+		return tasks.Join(own, x.Tasks())
+	}
+	return own
 }
 
 // offered are the tools that the caller may call.
 func (s *service) offered() ([]tool, error) {
 	languages := s.accepted()
-	tools := s.tools(languages)
+	tools := s.defaultTools(languages)
 	for _, p := range s.profiles {
 		if slices.Contains(languages, execution.Python) { // these tools know no other
 			tools = append(tools, p(s))
@@ -109,7 +130,7 @@ func (s *service) guard(t tool) mcp.ToolHandler {
 
 // failure answers an error. Only what a caller can mend is shown to it.
 func (s *service) failure(ctx context.Context, err error) *mcp.CallToolResult {
-	return answer(s.settled(ctx, "", execution.Result{}, err))
+	return s.answer(s.settled(ctx, "", execution.Result{}, err))
 }
 
 // logCall writes no argument and no output: they may hold secrets.

@@ -146,6 +146,9 @@ func footnotes(p *page, r execution.Result) {
 
 // denied tells what to change, first to the model and then to the operator.
 func denied(r execution.Result) string {
+	if len(r.Permissions) > 0 {
+		return unapproved(r)
+	}
 	var p page
 	p.addf("Denied by the gear %q. Nothing was run.", r.Gear)
 	if r.Error == nil {
@@ -209,9 +212,23 @@ func broken(r execution.Result) string {
 	return p.b.String()
 }
 
+// unapproved tells what a human was asked for and how that ended, with their own words
+// if they left any.
+func unapproved(r execution.Result) string {
+	var p page
+	p.add("Not approved:")
+	for _, permission := range r.Permissions {
+		p.addf("- %s", permission)
+	}
+	p.add(r.Stderr)
+	return p.b.String()
+}
+
+// pending tells a model what its user is asked. Nothing in it leads to a decision: how the
+// user decides is named for the user, who has to be told.
 func pending(r execution.Result) string {
 	var p page
-	p.add("Waiting for the approval of a human. Nothing was run yet.")
+	p.add("Waiting for your user's approval. Nothing was run yet.")
 	p.add(r.Summary)
 	for _, permission := range r.Permissions {
 		p.addf("- %s", permission)
@@ -220,6 +237,7 @@ func pending(r execution.Result) string {
 	if r.ExpiresAt != "" {
 		p.addf("The request expires at %s.", r.ExpiresAt)
 	}
-	p.addf("Tell the user, go on with other work, then call get_operation(operation_id=%q).", string(r.OperationID))
+	p.addf("Tell your user what is asked for and how to decide, and go on with what does not need it. You cannot decide this yourself. "+
+		"After a yes the code runs by itself: call get_operation(operation_id=%q) later, with wait_seconds to wait for the decision.", string(r.OperationID))
 	return p.b.String()
 }

@@ -12,11 +12,18 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
+// The tools that are about operations have other ways beside them, which the same rights
+// open.
+const (
+	getOperationName    = "get_operation"
+	cancelOperationName = "cancel_operation"
+)
+
 // streams are the names of what a program writes to.
 var streams = [...]string{"stdout", "stderr"}
 
-// tools are the default tools, in the order in which they are listed.
-func (s *service) tools(languages []execution.Language) []tool {
+// defaultTools are the tools, in the order in which they are listed.
+func (s *service) defaultTools(languages []execution.Language) []tool {
 	tools := []tool{
 		{getOperationTool(), s.getOperation},
 		{cancelOperationTool(), s.cancelOperation},
@@ -43,7 +50,7 @@ func executeTool(languages []execution.Language) *mcp.Tool {
 	return &mcp.Tool{
 		Name: "execute",
 		Description: what + " in a sandbox and get its output. " + value + "Every call starts fresh: nothing is kept from earlier calls. The working directory is /workspace. " +
-			"Code that needs more than the operator permits is refused before it runs, with the line and what to change.",
+			"Code that needs more than the operator permits is refused before it runs, with the line and what to change, or waits for the user's approval.",
 		Annotations: runs("Run code"),
 		InputSchema: object([]property{
 			{"code", &jsonschema.Schema{Type: "string", Description: "The source to run."}},
@@ -73,7 +80,7 @@ func filesSchema() *jsonschema.Schema {
 
 func getOperationTool() *mcp.Tool {
 	return &mcp.Tool{
-		Name: "get_operation",
+		Name: getOperationName,
 		Description: "Ask how an execution stands, waiting for its end if it still runs. " +
 			"With stream, read the part of its output that an answer left out.",
 		Annotations: reads("Get an operation"),
@@ -88,7 +95,7 @@ func getOperationTool() *mcp.Tool {
 
 func cancelOperationTool() *mcp.Tool {
 	return &mcp.Tool{
-		Name:        "cancel_operation",
+		Name:        cancelOperationName,
 		Description: "End an execution that still runs, with all its processes. What has ended stays as it is.",
 		Annotations: &mcp.ToolAnnotations{
 			Title: "Cancel an operation", DestructiveHint: new(false), IdempotentHint: true, OpenWorldHint: new(false),
@@ -151,7 +158,7 @@ func timeoutSchema(most time.Duration) *jsonschema.Schema {
 }
 
 func waitProperty() property {
-	s := number("Wait at most so long for the end; after that the answer is \"running\".", execution.MaxWait)
+	s := number("Wait at most so long for the end; after that the answer is \"running\". Only when it is given, the call waits for a human who is asked, too.", execution.MaxWait)
 	s.Minimum = new(0.0)
 	s.Default = json.RawMessage(strconv.Itoa(int(execution.DefaultWait.Seconds())))
 	return property{"wait_seconds", s}
@@ -164,7 +171,7 @@ func operationProperty() property {
 // ToolNames lists every tool that a server may offer, with every compatibility profile.
 func ToolNames() []string {
 	s := &service{Server: &Server{}}
-	tools := s.tools([]execution.Language{execution.Python})
+	tools := s.defaultTools([]execution.Language{execution.Python})
 	for _, name := range Profiles() {
 		if p, err := profile(name); err == nil {
 			tools = append(tools, p(s))

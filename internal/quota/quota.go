@@ -42,6 +42,7 @@ type Book interface {
 type Engine interface {
 	Submit(context.Context, execution.Request) (execution.ID, error)
 	Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error)
+	WaitUnlessAsked(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error)
 	Cancel(context.Context, execution.Principal, execution.ID) (execution.Result, error)
 	Output(ctx context.Context, p execution.Principal, id execution.ID, stream string, offset int64, max int) (execution.Chunk, error)
 }
@@ -163,7 +164,7 @@ func (l *Limiter) leave(p execution.Principal) {
 // not: nobody knows for how long.
 func (l *Limiter) await(p execution.Principal, id execution.ID) {
 	for l.root.Err() == nil {
-		res, err := l.Engine.Wait(l.root, p, id, watchTime)
+		res, err := l.Engine.WaitUnlessAsked(l.root, p, id, watchTime)
 		if err != nil || res.Status != execution.StatusRunning {
 			return
 		}

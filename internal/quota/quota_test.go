@@ -34,7 +34,7 @@ func (e *engine) Submit(context.Context, execution.Request) (execution.ID, error
 	return id, nil
 }
 
-func (e *engine) Wait(ctx context.Context, _ execution.Principal, id execution.ID, _ time.Duration) (execution.Result, error) {
+func (e *engine) WaitUnlessAsked(ctx context.Context, _ execution.Principal, id execution.ID, _ time.Duration) (execution.Result, error) {
 	e.mu.Lock()
 	ended := e.running[id]
 	e.mu.Unlock()

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/instance"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 )
 
 // ApprovalOptions say whether and how humans are asked. A nil field is its documented
@@ -17,6 +19,10 @@ type ApprovalOptions struct {
 	Mode string
 	// Patience is how long a question stands; by default an hour.
 	Patience *time.Duration
+	// Page is the address where the operator's own front end lets a person decide, for
+	// clients that can show their user a page; empty for none. The page has to ask who
+	// comes: agents know its address.
+	Page string
 	// Credential is what whoever decides has to show, one of [CredentialKinds]; empty means
 	// none, unless one was set for the data directory.
 	Credential string
@@ -45,6 +51,18 @@ func (o Options) patience() time.Duration {
 	default:
 		return defaultPatience
 	}
+}
+
+// page is the address of the page; nil for none.
+func (a ApprovalOptions) page() (*url.URL, error) {
+	if a.Page == "" {
+		return nil, nil //nolint:nilnil // there need not be one
+	}
+	u, err := mcpserver.CheckPage(a.Page)
+	if err != nil {
+		return nil, about("approvals-page", "the approval page: %w", err)
+	}
+	return u, nil
 }
 
 // resumeEvery is how soon an operation that was approved is taken up when nobody tells

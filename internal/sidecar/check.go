@@ -50,10 +50,12 @@ func Check(o Options) error {
 
 // check also returns what decides under these options.
 func (o Options) check(dataDir string) (*chosen, error) {
-	errs := []error{o.Pool.check(), o.Approvals.Webhook.check(), o.checkBackend(), o.checkCompat()}
+	errs := []error{o.Pool.check(), o.Principal.check(), o.Approvals.Webhook.check(), o.checkBackend(), o.checkCompat()}
 	_, err := o.minimumIsolation(false)
 	errs = append(errs, err)
 	_, err = o.preload()
+	errs = append(errs, err)
+	_, err = o.Approvals.page()
 	errs = append(errs, err)
 	c, err := choose(o, dataDir)
 	if err == nil {

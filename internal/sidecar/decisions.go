@@ -50,11 +50,12 @@ func (s *Sidecar) Decisions() Decisions {
 // maskedQuestions reads questions where they are, and writes through a journal that masks.
 type maskedQuestions struct {
 	telemetry.Journal
-	finder
+	questions
 }
 
-// finder is what journals do not have: operations of every principal.
-type finder interface {
+// questions are what journals do not have: operations of every principal.
+type questions interface {
+	Waiting(ctx context.Context) ([]execution.Record, error)
 	Find(ctx context.Context, id execution.ID) (execution.Record, error)
 }
 

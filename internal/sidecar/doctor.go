@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,8 +52,9 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 	p := s.places
 	python, err := p.current(ctx)
 	d.Python = DiagnosedPython{Path: python.Executable, Version: python.Version}
-	d.add("interpreter", err, python.Executable, hint(err))
-	if err != nil {
+	d.add("interpreter", err, python.Executable, cmp.Or(hint(err), p.otherPython()))
+	if err != nil { // which a sandbox is built around
+		s.diagnoseBeside(&d)
 		return d
 	}
 	if python.Embedded {
@@ -78,12 +80,25 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 		d.add("minimum isolation", fmt.Errorf("%s is below the minimum of %s", report.Level, p.least), "", "start with --minimum-isolation "+string(report.Level))
 	}
 	d.Healthy = sound && enough && s.diagnosePreload(ctx, &d)
-	if b, ok := p.backend.(accountant); ok {
+	s.diagnoseBeside(&d)
+	return d
+}
+
+// otherPython is what can be done about an interpreter that the operator named.
+func (p *places) otherPython() string {
+	if p.options.Python == "" {
+		return ""
+	}
+	return "name another with --python, of Python 3.10 or newer, or leave it out: the embedded one needs nothing"
+}
+
+// diagnoseBeside tells what has no say in the verdict.
+func (s *Sidecar) diagnoseBeside(d *Diagnosis) {
+	if b, ok := s.places.backend.(accountant); ok {
 		d.Checks = append(d.Checks, b.Accounting())
 	}
-	s.diagnoseShell(&d)
-	s.diagnoseCredential(&d)
-	return d
+	s.diagnoseShell(d)
+	s.diagnoseCredential(d)
 }
 
 // diagnosePreload imports the modules as a run would find them.
@@ -96,8 +111,7 @@ func (s *Sidecar) diagnosePreload(ctx context.Context, d *Diagnosis) bool {
 	return err == nil
 }
 
-// accountant is a backend that can tell how exact its limits are here. It comes
-// after the verdict too.
+// accountant is a backend that can tell how exact its limits are here.
 type accountant interface{ Accounting() sandbox.Check }
 
 // diagnoseShell comes after the verdict: without bash Python runs all the same.

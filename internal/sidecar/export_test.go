@@ -47,3 +47,6 @@ func CreateTokenIn(ctx context.Context, records *store.SQLite, tokens token.Stor
 	_, _, err := tokenBook{records, tokens, execution.Client{Name: "test"}}.create(ctx, name, token.Rights{}, time.Time{})
 	return err
 }
+
+// WithRules adds rules to the rules file of a data directory.
+var WithRules = withRules

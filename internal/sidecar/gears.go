@@ -29,13 +29,16 @@ func (g *gears) base() gear.Frozen { return g.now.Load().base }
 // its runs: a token may have been made since.
 func (g *gears) Freeze(p execution.Principal, name string) (gear.Frozen, error) {
 	now := g.now.Load()
-	ceiling, err := g.ceiling(p, now.registry)
+	ceiling, languages, err := g.ceiling(p, now.registry)
 	if err != nil {
 		return gear.Frozen{}, err
 	}
 	f, err := now.freeze(ceiling, name)
 	if err != nil {
 		return gear.Frozen{}, err
+	}
+	if len(languages) > 0 {
+		f = f.Only(languages)
 	}
 	if err := checkAlone(g.tokens, f); err != nil {
 		return gear.Frozen{}, &execution.RejectedError{Code: execution.CodeUnavailable, Message: err.Error()}

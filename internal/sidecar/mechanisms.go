@@ -16,6 +16,9 @@ import (
 // that nothing enforces for exactly its target would be theatre, so it is
 // refused, and the answer says so. dataDir is shown to no program.
 func mechanisms(dataDir string) authz.Mechanisms {
+	if real, err := filepath.EvalSymlinks(dataDir); err == nil {
+		dataDir = real // what is shown is named by where it really is
+	}
 	return func(g gear.Frozen, p policy.Permission) (bool, string) {
 		if g.Isolation() == gear.None {
 			return true, "" // the program has the server's own rights
@@ -25,7 +28,7 @@ func mechanisms(dataDir string) authz.Mechanisms {
 		case policy.Import, policy.Unsafe:
 			return true, "" // an aid
 		case policy.Run:
-			if !byHuman || present(p.Target) {
+			if !byHuman || present(p.Target, dataDir) && slices.Contains(g.Programs(), p.Target) {
 				return true, "" // carried out by what is mounted
 			}
 		case policy.Env:
@@ -44,15 +47,26 @@ func mechanisms(dataDir string) authz.Mechanisms {
 }
 
 // present reports whether the machine has a program that could be granted: nobody is
-// asked for one that is not there.
-func present(program string) bool {
+// asked for one that is not there. A path that leads elsewhere than it says is none.
+func present(program, dataDir string) bool {
 	if program == "*" {
 		return true
 	}
-	if strings.HasPrefix(program, "/") {
-		return exists(program)
+	candidates := []string{"/usr/bin/" + program, "/bin/" + program}
+	if strings.Contains(program, "/") {
+		candidates = []string{program}
 	}
-	return exists("/usr/bin/"+program) || exists("/bin/"+program)
+	return slices.ContainsFunc(candidates, func(path string) bool {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+			return false
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || within(real, dataDir) {
+			return false
+		}
+		st, err := os.Stat(real)
+		return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+	})
 }
 
 // showableFile reports whether a mount of the path would show exactly the file that a
@@ -60,7 +74,7 @@ func present(program string) bool {
 // the records, and nothing that the sandbox has of its own.
 func showableFile(path, dataDir string) bool {
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || real != path || within(path, dataDir) || policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil) {
+	if err != nil || real != path || !filepath.IsAbs(path) || within(path, dataDir) || policy.IsOwn(policy.Permission{Kind: policy.Read, Target: path}, nil) {
 		return false
 	}
 	st, err := os.Stat(path)

@@ -55,6 +55,8 @@ type Options struct {
 	Approvals ApprovalOptions
 	// Pool says what stands ready, and how much may run at once.
 	Pool PoolOptions
+	// Principal bounds what each principal may start.
+	Principal PrincipalOptions
 	// Web is how requests come in over HTTP; the zero value for not at all.
 	Web WebOptions
 	// ConformanceFixtures adds what the official conformance suite of the protocol

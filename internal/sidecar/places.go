@@ -82,8 +82,8 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base func() gear.
 		p.backend, p.absent = nil, o.missing()
 	}
 	if o.Python != "" {
-		if p.python, err = p.named(ctx); err != nil {
-			return nil, err
+		if p.python, p.pyErr = p.named(ctx); p.pyErr != nil && o.Transport != TransportDoctor { // whose report has it
+			return nil, p.pyErr
 		}
 	}
 	p.turns = pool.NewTurns(or(o.Pool.Concurrency), 0)
@@ -131,13 +131,14 @@ func (p *places) prepare(ctx context.Context) {
 const ensureEvery = 5 * time.Second
 
 // ensureAgain makes the interpreter ready once the disk, which was too full for it, has
-// room, and reports whether it is ready. Until then calls are refused for that reason.
+// room, and reports whether it is ready. Until then calls are refused for that reason. A
+// short command does not wait: it has been refused already.
 func (p *places) ensureAgain(ctx context.Context, failed error) bool {
 	if ctx.Err() == nil {
 		p.log.Error("no interpreter", "error", failed)
 	}
 	for failed != nil {
-		if _, full := errors.AsType[*cpython.SpaceError](failed); !full {
+		if _, full := errors.AsType[*cpython.SpaceError](failed); !full || p.options.FinishPreparing {
 			return false
 		}
 		select {

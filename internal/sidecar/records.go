@@ -75,6 +75,9 @@ func (r Records) CancelOperation(ctx context.Context, id execution.ID, by execut
 		return o, false, err
 	}
 	others := elsewhere{r.dataDir, slog.New(slog.DiscardHandler)}
+	if o.State.Waits() {
+		return r.withdraw(ctx, id)
+	}
 	if err := others.Cancel(ctx, o.Instance, o.Principal, id); err != nil {
 		return o, false, err
 	}
@@ -85,6 +88,24 @@ func (r Records) CancelOperation(ctx context.Context, id execution.ID, by execut
 	if err == nil && o.State != execution.StateFinished {
 		err = fmt.Errorf("%s: the process that runs it has cancelled it and could not record its end yet: its log says why", id)
 	}
+	return o, false, err
+}
+
+// withdraw ends an operation that waits for a human or, after a yes, for a process: it
+// needs no server for that. It is read again, because that may have changed.
+func (r Records) withdraw(ctx context.Context, id execution.ID) (o store.Operation, ended bool, err error) {
+	_, rec, err := r.Operation(ctx, id)
+	if err != nil {
+		return o, false, err
+	}
+	if !rec.State.Waits() {
+		return o, false, fmt.Errorf("%s has just been taken up: cancel it again", id)
+	}
+	change, event := engine.Closed(rec, execution.StatusCancelled, execution.CodeCancelled, "Execution was cancelled by the operator.", time.Now())
+	if err := r.Commit(ctx, id, rec.State, execution.StateFinished, change, event); err != nil {
+		return o, false, err
+	}
+	o, _, err = r.Operation(ctx, id)
 	return o, false, err
 }
 

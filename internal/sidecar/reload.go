@@ -30,7 +30,7 @@ type ChangeLog interface {
 }
 
 // Reload reads the options anew and takes up what a running server can: gear, rules and
-// the numbers of the pool. read also tells which settings differ, and has put back the
+// the numbers of the pool and of principals. read also tells which settings differ, and has put back the
 // old values of those that need a restart. Either all of it counts from the next run on,
 // or the error says why nothing was changed. Runs that have begun go on as they began.
 //
@@ -86,6 +86,7 @@ func (s *Sidecar) take(o Options, next *chosen, renewed bool) {
 	s.gears.now.Store(next)
 	s.engine.SetQueue(o.Pool.queue())
 	s.places.adjust(o.Pool)
+	s.bounds.forAll.Store(o.Principal.bounds())
 	if renewed {
 		s.places.renew()
 	}

@@ -110,6 +110,7 @@ func TestAReloadThatIsRefusedChangesNothingAndIsLogged(t *testing.T) {
 		"unknown gear":  {func(o *sidecar.Options) { o.Gear = "restrictde" }, nil, "did you mean restricted?"},
 		"no isolation":  {func(o *sidecar.Options) { o.Gear, o.AllowFullTrust, o.AllowFullTrustAsRoot = "full_trust", true, true }, nil, "takes a restart"},
 		"bad numbers":   {func(o *sidecar.Options) { o.Pool.Size, o.Pool.Max = new(8), new(4) }, nil, "--pool-size 8"},
+		"bad bounds":    {func(o *sidecar.Options) { o.Principal.Rate = new(-1) }, nil, "--principal-rate -1"},
 		"good and bad":  {func(o *sidecar.Options) { o.Pool.Concurrency, o.Gear = new(7), "none_such" }, nil, "none_such"},
 		"shown records": {func(o *sidecar.Options) { o.Allow = []string{"read(" + o.DataDir + ")"} }, nil, "data directory"},
 	} {
@@ -126,7 +127,7 @@ func TestAReloadThatIsRefusedChangesNothingAndIsLogged(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(log.String(), "the configuration stays as it was"); n != 6 || !strings.Contains(log.String(), "gearbox.yaml:3:1: unknown key") {
+	if n := strings.Count(log.String(), "the configuration stays as it was"); n != 7 || !strings.Contains(log.String(), "gearbox.yaml:3:1: unknown key") {
 		t.Errorf("logged %d times:\n%s", n, log.String())
 	}
 	if err := reload(t, s, o); err == nil || !strings.Contains(err.Error(), "shutting down") {

@@ -15,6 +15,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/gear/strictyaml"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
 // rulesFile is the operator's rules, in the data directory.
@@ -34,8 +35,9 @@ func exact(one execution.Asked) error {
 		return fmt.Errorf("the rule for %s: %w", one, err)
 	}
 	names, all, open := rule.Names()
-	if len(open) > 0 || len(names) > 1 || all && one.Target != "*" {
-		return fmt.Errorf("%s cannot be allowed for good: the rule %s would allow more than this; approve it once", one, one.Allow)
+	matches := rule.Match(policy.Permission{Kind: policy.Kind(one.Kind), Target: one.Target})
+	if !matches || len(open) > 0 || len(names) > 1 || all && one.Target != "*" {
+		return fmt.Errorf("%s cannot be allowed for good: the rule %s would not allow exactly this; approve it once", one, one.Allow)
 	}
 	return nil
 }
@@ -45,6 +47,9 @@ func exact(one execution.Asked) error {
 func withRules(ctx context.Context, dataDir string, rules []string, decide func() error) (err error) {
 	path := filepath.Join(dataDir, rulesFile)
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // an operator may keep the file elsewhere, and the link stays
+	}
 	waiting, stop := context.WithTimeout(ctx, rulesWait)
 	defer stop()
 	if _, err := lock.TryLockContext(waiting, rulesRetry); err != nil {
@@ -59,7 +64,7 @@ func withRules(ctx context.Context, dataDir string, rules []string, decide func(
 	if err != nil {
 		return fmt.Errorf("add to the rules: %w", err)
 	}
-	next, err := prepareRules(dataDir, after)
+	next, err := prepareRules(filepath.Dir(path), after)
 	if err != nil {
 		return fmt.Errorf("write the rules: %w", err)
 	}
@@ -67,7 +72,7 @@ func withRules(ctx context.Context, dataDir string, rules []string, decide func(
 	if err := decide(); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Rename(next, path), syncDir(dataDir)); err != nil {
+	if err := errors.Join(os.Rename(next, path), syncDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("it is approved and runs, but the rules could not be put in place and the like will be asked about again: %w", err)
 	}
 	return nil
@@ -75,8 +80,8 @@ func withRules(ctx context.Context, dataDir string, rules []string, decide func(
 
 // prepareRules writes the text beside the rules file, onto the disk, and reads it as every
 // start does.
-func prepareRules(dataDir string, text []byte) (name string, err error) {
-	tmp, err := os.CreateTemp(dataDir, "."+rulesFile+"-*") // with mode 0600
+func prepareRules(dir string, text []byte) (name string, err error) {
+	tmp, err := os.CreateTemp(dir, "."+rulesFile+"-*") // with mode 0600
 	if err != nil {
 		return "", err
 	}

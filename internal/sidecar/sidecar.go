@@ -26,6 +26,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 	"github.com/gearbox-mcp/gearbox/internal/webhook"
 )
 
@@ -33,6 +34,7 @@ import (
 type Sidecar struct {
 	engine       *engine.Engine
 	limiter      *quota.Limiter
+	bounds       *bounds
 	records      *store.SQLite
 	metrics      *telemetry.Metrics
 	logins       logins
@@ -136,14 +138,20 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.environment = &environment{places: s.places, gears: s.gears}
-	s.limiter, s.logins = quota.New(s.engine, bounds{s.gears.tokens}, time.Now), logins{journal, s.metrics}
+	s.bounds = newBounds(s.gears.tokens, o.Principal)
+	s.limiter, s.logins = quota.New(s.engine, s.bounds, time.Now), logins{journal, s.metrics}
 	var extension mcpserver.Extension
 	if o.ConformanceFixtures {
 		extension = fixtures.New()
 	}
+	page, err := o.Approvals.page()
+	if err != nil {
+		return err
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
+		ApprovalPage: page, Visible: visible.Line,
 		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
-		Engine: s.metrics.Engine(s.limiter), Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
+		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
 	return err

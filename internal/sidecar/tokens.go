@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -104,36 +106,82 @@ func checkRights(dataDir string, r token.Rights) error {
 	return nil
 }
 
-// ceiling is the gear that bounds a principal; nil for none.
-func (g *gears) ceiling(p execution.Principal, registry *gear.Registry) (*gear.Gear, error) {
+// ceiling is the gear that bounds a principal, nil for none, and the languages that it
+// may write, none for all.
+func (g *gears) ceiling(p execution.Principal, registry *gear.Registry) (*gear.Gear, []execution.Language, error) {
 	if p.Class() == execution.ClassLocal {
-		return nil, nil
+		return nil, nil, nil
 	}
 	t, err := g.tokens.Of(p)
 	if errors.Is(err, token.ErrRefused) {
-		return nil, &execution.RejectedError{Code: execution.CodeInvalidArgument, Message: "your token is no longer valid"}
+		return nil, nil, &execution.RejectedError{Code: execution.CodeInvalidArgument, Message: "your token is no longer valid"}
 	}
 	if err != nil || t.Gear == "" {
-		return nil, err
+		return nil, t.Languages, err
 	}
 	c, err := registry.Get(t.Gear)
 	if err != nil {
-		return nil, fmt.Errorf("the ceiling of %s: %w", p, err)
+		return nil, nil, fmt.Errorf("the ceiling of %s: %w", p, err)
 	}
-	return &c, nil
+	return &c, t.Languages, nil
 }
 
-// bounds are those of the holders of tokens.
-type bounds struct{ tokens *token.Register }
+// PrincipalOptions bound what each principal may start, where its token says nothing
+// else. A nil field or 0 is no bound.
+type PrincipalOptions struct {
+	// Concurrency is how many executions may be under way at once, Rate how many may be
+	// started in a minute.
+	Concurrency, Rate *int
+}
+
+// MostOfPrincipal is the largest number of [PrincipalOptions]; the least is 0.
+const MostOfPrincipal = 1_000_000
+
+func (o PrincipalOptions) check() error {
+	for _, n := range []struct {
+		flag  string
+		value *int
+	}{{"principal-concurrency", o.Concurrency}, {"principal-rate", o.Rate}} {
+		if n.value != nil && (*n.value < 0 || *n.value > MostOfPrincipal) {
+			return about(n.flag, "--%s %d: accepted are 0 to %d", n.flag, *n.value, MostOfPrincipal)
+		}
+	}
+	return nil
+}
+
+func (o PrincipalOptions) bounds() *quota.Bounds {
+	var b quota.Bounds
+	if o.Rate != nil {
+		b.Rate = *o.Rate
+	}
+	if o.Concurrency != nil {
+		b.Concurrency = *o.Concurrency
+	}
+	return &b
+}
+
+// bounds are those of each principal: what its token says, and for the rest what holds
+// for all.
+type bounds struct {
+	tokens *token.Register
+	forAll atomic.Pointer[quota.Bounds]
+}
+
+func newBounds(t *token.Register, o PrincipalOptions) *bounds {
+	b := &bounds{tokens: t}
+	b.forAll.Store(o.bounds())
+	return b
+}
 
 // Bounds implements [quota.Book].
-func (b bounds) Bounds(p execution.Principal) (quota.Bounds, error) {
+func (b *bounds) Bounds(p execution.Principal) (quota.Bounds, error) {
+	all := *b.forAll.Load()
 	if p.Class() == execution.ClassLocal {
-		return quota.Bounds{}, nil
+		return all, nil
 	}
 	t, err := b.tokens.Of(p)
 	if errors.Is(err, token.ErrRefused) {
-		return quota.Bounds{}, nil // the gears refuse it
+		return all, nil // the gears refuse it
 	}
-	return quota.Bounds{Rate: t.Rate, Concurrency: t.Concurrency}, err
+	return quota.Bounds{Rate: cmp.Or(t.Rate, all.Rate), Concurrency: cmp.Or(t.Concurrency, all.Concurrency)}, err
 }

@@ -124,46 +124,6 @@ func callTool(t *testing.T, session *mcp.ClientSession, name string, arguments m
 
 var eras = []string{"2025-11-25", "2026-07-28"}
 
-func TestTwoPrincipalsShareAServerAndSeeNothingOfEachOther(t *testing.T) {
-	s := serveHTTP(t, sidecar.Options{})
-	a, b := s.create("a", token.Rights{}), s.create("b", token.Rights{})
-	for _, era := range eras {
-		t.Run(era, func(t *testing.T) {
-			alice, bob := s.connect(a, era), s.connect(b, era)
-			mine := callTool(t, alice, "execute", map[string]any{"code": "print('secret of a')"})
-			if mine["status"] != "ok" {
-				t.Fatalf("%v", mine)
-			}
-			id := mine["operation_id"]
-			for name, more := range map[string]map[string]any{"get_operation": {}, "cancel_operation": {}} {
-				more["operation_id"] = id
-				theirs := callTool(t, bob, name, more)
-				more["operation_id"] = "op_nothing"
-				unknown := callTool(t, bob, name, more)
-				if code := theirs["error"].(map[string]any)["code"]; code != "NOT_FOUND" || unknown["error"].(map[string]any)["code"] != code {
-					t.Errorf("%s: %v, and for an id that is none %v", name, theirs, unknown)
-				}
-			}
-			stream := callTool(t, bob, "get_operation", map[string]any{"operation_id": id, "stream": "stdout"})
-			if stream["data"] != nil {
-				t.Errorf("%v", stream)
-			}
-			// From another client of the same principal it is there.
-			if again := callTool(t, s.connect(a, era), "get_operation", map[string]any{"operation_id": id}); again["stdout"] != "secret of a\n" {
-				t.Errorf("%v", again)
-			}
-			for _, path := range []string{"/api/v1/operations", "/api/v1/operations/" + id.(string)} {
-				if _, text := s.get(path, b); strings.Contains(text, id.(string)) && !strings.Contains(text, "NOT_FOUND") || strings.Contains(text, "secret of a") {
-					t.Errorf("%s: %s", path, text)
-				}
-				if status, text := s.get(path, a); status != http.StatusOK || !strings.Contains(text, id.(string)) {
-					t.Errorf("%s: %d %s", path, status, text)
-				}
-			}
-		})
-	}
-}
-
 func (s *served) get(path, secret string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, http.NoBody)
@@ -266,6 +226,52 @@ func TestRateAndConcurrencyAreAnsweredWithATimeToComeBack(t *testing.T) {
 	callTool(t, session, "execute", map[string]any{"code": "1"})
 	if got := callTool(t, session, "execute", map[string]any{"code": "1"}); got["error"].(map[string]any)["retry_after_seconds"] == nil {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestTheServerBoundsEachPrincipalWhoseTokenSaysNothingElse(t *testing.T) {
+	s := serveHTTP(t, sidecar.Options{Principal: sidecar.PrincipalOptions{Concurrency: new(1)}})
+	parties := []*party{ // wide has room for the one that sleeps and those below, one after another
+		s.holder("plain", s.create("plain", token.Rights{})),
+		s.holder("wide", s.create("wide", token.Rights{Concurrency: 4, Rate: 600})), s.local(),
+	}
+	refused := func(got map[string]any) bool {
+		failed, _ := got["error"].(map[string]any)
+		return got["status"] == "rejected" && failed["code"] == "UNAVAILABLE" && failed["retry_after_seconds"].(float64) > 0
+	}
+	sleeper := map[string]any{"code": "import time; time.sleep(60)", "wait_seconds": 0, "timeout_seconds": 60}
+	var sessions []*mcp.ClientSession
+	for i, p := range parties {
+		session := p.connect(eras[i%2])
+		sessions = append(sessions, session)
+		if got := callTool(t, session, "execute", sleeper); got["status"] != "running" {
+			t.Errorf("%s is touched by others: %v", p.name, got)
+		}
+	}
+	for i, p := range parties {
+		if got := callTool(t, sessions[i], "execute", map[string]any{"code": "1"}); refused(got) == (p.name == "wide") {
+			t.Errorf("%s with one at work: %v", p.name, got)
+		}
+	}
+	o := s.o
+	o.Principal = sidecar.PrincipalOptions{Rate: new(1)}
+	if err := reload(t, s.Sidecar, o); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range parties {
+		var got []map[string]any
+		for range 3 {
+			got = append(got, callTool(t, sessions[i], "execute", map[string]any{"code": "1"}))
+		}
+		if p.name == "wide" {
+			if got[0]["status"] != "ok" || got[1]["status"] != "ok" || got[2]["status"] != "ok" {
+				t.Errorf("%s has a rate of its own: %v", p.name, got)
+			}
+			continue
+		}
+		if refused(got[0]) || !refused(got[1]) || !refused(got[2]) {
+			t.Errorf("%s may start one a minute: %v", p.name, got)
+		}
 	}
 }
 

@@ -7,17 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
-const waitingRecords = "SELECT " + recordColumns + " WHERE o.state IN ('pending', 'approved') ORDER BY o.n"
+const waitingRecords = "SELECT " + recordColumns + " WHERE o.state = 'pending' OR o.state = 'approved' ORDER BY o.n"
 
 // askedRecords are those about which a human was asked, of which the last come first.
 const askedRecords = "SELECT " + recordColumns + " WHERE a.n IS NOT NULL ORDER BY a.n DESC LIMIT ?"
 
-// Waiting implements [engine.Journal].
+// Waiting implements approval.Journal.
 func (s *SQLite) Waiting(ctx context.Context) ([]execution.Record, error) {
 	return s.records(ctx, waitingRecords)
 }
@@ -29,6 +30,32 @@ func (s *SQLite) Asked(ctx context.Context, most int) ([]execution.Record, error
 	slices.Reverse(all)
 	return all, err
 }
+
+// Due implements [engine.Journal].
+func (s *SQLite) Due(ctx context.Context, now time.Time) (all []engine.Due, err error) {
+	rows, err := s.due.QueryContext(ctx, nanoseconds(now))
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer func() { err = errors.Join(err, explain(s.path, rows.Close())) }()
+	for rows.Next() {
+		var d engine.Due
+		var until int64
+		if err := rows.Scan(&d.ID, &d.Principal, &d.Instance, &until); err != nil {
+			return nil, explain(s.path, err)
+		}
+		d.Until = moment(until)
+		all = append(all, d)
+	}
+	return all, explain(s.path, rows.Err())
+}
+
+// dueOperations finds them by two small indexes, whatever else waits.
+const dueOperations = `SELECT id, principal, instance, until FROM (
+	SELECT n, id, principal, instance, until FROM operations WHERE state = 'approved'
+	UNION ALL
+	SELECT n, id, principal, instance, until FROM operations WHERE state = 'pending' AND until <= ?
+) ORDER BY n`
 
 func (s *SQLite) records(ctx context.Context, query string, args ...any) (all []execution.Record, err error) {
 	rows, err := s.reads.QueryContext(ctx, query, args...)
@@ -49,6 +76,8 @@ func (s *SQLite) records(ctx context.Context, query string, args ...any) (all []
 // asking is the part of a transition that has to do with a human.
 type asking struct {
 	question []any // without the id, nil when none is put
+	until    int64 // when that expires
+	forget   bool  // code and inputs are kept until it is answered, and no longer
 	answer   []any // without the id, nil when none is given
 	of       []byte
 	instance string
@@ -63,7 +92,7 @@ func prepareAsking(c execution.Change) (a asking, err error) {
 		if err != nil {
 			return a, fmt.Errorf("encode the question: %w", err)
 		}
-		a.question = []any{q.Hash[:], text}
+		a.question, a.until = []any{q.Hash[:], text}, nanoseconds(q.Expires)
 	}
 	if c.Answer != nil {
 		text, err := encodeJSON(c.Answer)
@@ -96,6 +125,7 @@ func (a asking) write(ctx context.Context, t *transaction, id string) error {
 		wanted    bool
 	}{
 		{t.question, a.question, a.question != nil},
+		{t.until, []any{a.until, a.forget}, a.question != nil},
 		{t.answer, a.answer, a.answer != nil},
 		{t.own, []any{a.instance}, a.instance != ""},
 	} {

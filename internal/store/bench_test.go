@@ -2,8 +2,11 @@ package store_test
 
 import (
 	"iter"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -167,6 +170,51 @@ func BenchmarkTheEventsOfAnOperation(b *testing.B) {
 				}
 				if found != 1 {
 					b.Fatal(found)
+				}
+			}
+		})
+	}
+}
+
+// waits puts questions about programs of 4 KiB.
+func waits(b *testing.B, s *store.SQLite, n int) {
+	b.Helper()
+	for range n {
+		r := storetest.Small("local", strings.Repeat("x", 4096))
+		begin(b, s, r)
+		q := execution.Approval{Hash: execution.DigestOf([]byte(r.ID)), Summary: "A question.", Expires: storetest.Noon.Add(time.Hour)}
+		if err := s.Commit(b.Context(), r.ID, execution.StateSubmitted, execution.StatePending, execution.Change{Question: &q}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkALookAmongManyThatWait is what a server does every second: it looks for what was
+// approved or has expired, and there is nothing.
+func BenchmarkALookAmongManyThatWait(b *testing.B) {
+	for _, n := range []int{0, 1000, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s := open(b, store.Options{Instance: "4711-ABCDEFGHIJKLMNOPQRSTUVWXYZ"})
+			waits(b, s, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if due, err := s.Due(b.Context(), storetest.Noon); err != nil || len(due) > 0 {
+					b.Fatal(due, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkAListOfManyThatWait is what the human's list costs.
+func BenchmarkAListOfManyThatWait(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s := open(b, store.Options{Instance: "4711-ABCDEFGHIJKLMNOPQRSTUVWXYZ"})
+			waits(b, s, n)
+			for b.Loop() {
+				if all, err := s.Waiting(b.Context()); err != nil || len(all) != n {
+					b.Fatal(len(all), err)
 				}
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
@@ -78,6 +79,7 @@ func (s *SQLite) prepare(id execution.ID, from, to execution.State, c execution.
 	if m.asking, err = prepareAsking(c); err != nil {
 		return nil, err
 	}
+	m.asking.forget = s.options.DropCode
 	if c.Create != nil {
 		if err := m.prepareCreate(c.Create, cmp.Or(c.Create.Instance, s.options.Instance)); err != nil {
 			return nil, err
@@ -142,7 +144,7 @@ func (m *move) prepareOutcome(c execution.Change) error {
 	if c.Result == nil && c.Stdout == nil && c.Stderr == nil {
 		m.result = nil
 	}
-	m.outcome = []any{size, status, exit, finished, m.forget}
+	m.outcome = []any{size, status, exit, finished}
 	m.size += size
 	return nil
 }
@@ -153,7 +155,11 @@ func (m *move) write(ctx context.Context, t *transaction) error {
 	if err := m.asking.refused(ctx, t, m); err != nil {
 		return err
 	}
-	if err := m.enter(ctx, t); err != nil {
+	forget, err := m.forgets(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := m.enter(ctx, t, forget); err != nil {
 		return err
 	}
 	if err := m.asking.write(ctx, t, string(m.id)); err != nil {
@@ -164,17 +170,30 @@ func (m *move) write(ctx context.Context, t *transaction) error {
 			return err
 		}
 	}
-	if !m.forget {
+	if !forget {
 		return nil
 	}
-	_, err := t.forget.ExecContext(ctx, string(m.id))
+	_, err = t.forget.ExecContext(ctx, string(m.id))
 	_, err2 := t.forgetFiles.ExecContext(ctx, string(m.id))
 	_, err3 := t.forgetApproval.ExecContext(ctx, string(m.id)) // it quotes the code
 	return errors.Join(err, err2, err3)
 }
 
+// forgets reports whether code and inputs go with this transition. What waited for a human
+// was promised to be forgotten by the process that asked, and is ended by any.
+func (m *move) forgets(ctx context.Context, t *transaction) (forget bool, err error) {
+	if m.forget || m.to != execution.StateFinished || !m.from.Waits() {
+		return m.forget, nil
+	}
+	err = t.forgets.QueryRowContext(ctx, string(m.id)).Scan(&forget)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, engine.ErrConflict
+	}
+	return forget, err
+}
+
 // enter writes the new state.
-func (m *move) enter(ctx context.Context, t *transaction) error {
+func (m *move) enter(ctx context.Context, t *transaction, forget bool) error {
 	from := m.from
 	if m.create != nil {
 		if err := m.insert(ctx, t); err != nil || m.outcome == nil {
@@ -185,7 +204,7 @@ func (m *move) enter(ctx context.Context, t *transaction) error {
 	if m.outcome == nil {
 		return changed(t.move.ExecContext(ctx, string(m.to), string(m.id), string(from)))
 	}
-	return changed(t.finish.ExecContext(ctx, append([]any{string(m.id), string(from), string(m.to)}, m.outcome...)...))
+	return changed(t.finish.ExecContext(ctx, append([]any{string(m.id), string(from), string(m.to)}, append(slices.Clone(m.outcome), forget)...)...))
 }
 
 // changed is [engine.ErrConflict] when a statement found nothing to change.

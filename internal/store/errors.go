@@ -61,7 +61,7 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 func (e *Error) Hint() string {
 	switch {
 	case errors.Is(e.Kind, ErrFull):
-		return "free some space on its disk: no restart is needed, and nothing that was recorded is lost"
+		return "free some space on its disk, then do this again: nothing that was recorded is lost, and servers that run go on by themselves"
 	case errors.Is(e.Kind, ErrReadOnly):
 		return "the directory and the files beginning with its name have to belong to and be writable by this user, on a disk that is mounted for writing"
 	case errors.Is(e.Kind, ErrBusy):

@@ -314,3 +314,28 @@ func TestTheEventsOfAnOperationAreFoundAmongThoseOfOthers(t *testing.T) {
 		t.Errorf("with one that cannot be read: %v", got)
 	}
 }
+
+// Whoever ends what waits for a human need not know what the process that asked was told.
+func TestCodeOfAQuestionThatIsNotToBeKeptGoesWithTheAnswerOfAnyProcess(t *testing.T) {
+	dir := t.TempDir()
+	s, other := open(t, store.Options{Dir: dir, DropCode: true}), open(t, store.Options{Dir: dir})
+	for _, to := range []execution.State{execution.StatePending, execution.StateApproved} {
+		r := storetest.Full()
+		r.Approval.Answer = nil
+		begin(t, s, r)
+		change := execution.Change{Question: r.Approval}
+		must(t, s.Commit(t.Context(), r.ID, execution.StateSubmitted, execution.StatePending, change))
+		if to == execution.StateApproved {
+			yes := execution.Answer{Verdict: execution.Approved, By: "a test"}
+			must(t, other.Commit(t.Context(), r.ID, execution.StatePending, to, execution.Change{Answer: &yes, Of: r.Approval.Hash}))
+		}
+		if got, err := other.Find(t.Context(), r.ID); err != nil || got.Request.Code != r.Request.Code || got.Approval == nil {
+			t.Errorf("before the end: %+v, %v", got, err)
+		}
+		must(t, other.Commit(t.Context(), r.ID, to, execution.StateFinished, execution.Change{Finished: storetest.Noon, Result: &r.Result}))
+		got, err := other.Find(t.Context(), r.ID)
+		if err != nil || got.Request.Code != "" || len(got.Request.Stdin)+len(got.Request.Files)+len(got.Request.Variables) != 0 || got.Approval != nil {
+			t.Errorf("after the end: %+v, %v", got, err)
+		}
+	}
+}

@@ -78,6 +78,7 @@ type SQLite struct {
 	reads  *sql.DB
 	load   *sql.Stmt
 	state  *sql.Stmt
+	due    *sql.Stmt
 	writer *writer         // nil when the records are only read
 	still  map[string]mark // what must not change while it is read, see [OpenToRead]
 
@@ -135,7 +136,10 @@ func (s *SQLite) prepareReads(ctx context.Context) (err error) {
 	if s.load, err = s.reads.PrepareContext(ctx, loadRecord); err != nil {
 		return err
 	}
-	s.state, err = s.reads.PrepareContext(ctx, "SELECT state FROM operations WHERE id = ? AND principal = ?")
+	if s.state, err = s.reads.PrepareContext(ctx, "SELECT state FROM operations WHERE id = ? AND principal = ?"); err != nil {
+		return err
+	}
+	s.due, err = s.reads.PrepareContext(ctx, dueOperations)
 	return err
 }
 

@@ -11,11 +11,11 @@ type statements struct {
 	beginNow, commitNow, rollbackNow                  *sql.Stmt
 	create, request, file                             *sql.Stmt
 	move, finish, result, forget, forgetFiles         *sql.Stmt
-	question, answer, unanswered, own                 *sql.Stmt
+	question, until, answer, unanswered, own          *sql.Stmt
 	readHead, insertEvent                             *sql.Stmt
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
-	dropApproval, forgetApproval                      *sql.Stmt
+	dropApproval, forgetApproval, forgets             *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -60,6 +60,8 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.forgetApproval, "DELETE FROM approvals WHERE n = (SELECT n FROM operations WHERE id = ?)"},
 		{&s.question, `INSERT INTO approvals (hash, question, n) SELECT ?, ?, n FROM operations WHERE id = ?
 			ON CONFLICT DO UPDATE SET hash = excluded.hash, question = excluded.question, answer = NULL`},
+		{&s.until, "UPDATE operations SET until = ?, forget = max(forget, ?) WHERE id = ?"},
+		{&s.forgets, "SELECT forget FROM operations WHERE id = ?"},
 		{&s.answer, "UPDATE approvals SET answer = ? WHERE n = (SELECT n FROM operations WHERE id = ?)"},
 		{&s.unanswered, `SELECT 1 FROM approvals a JOIN operations o ON o.n = a.n
 			WHERE o.id = ? AND o.state = ? AND a.hash = ? AND a.answer IS NULL`},

@@ -284,7 +284,7 @@ func (nothing) Interrupt(context.Context, func(string) bool, func(execution.Reco
 	return 0, nil
 }
 
-func (nothing) Waiting(context.Context) ([]execution.Record, error) { return nil, nil }
+func (nothing) Due(context.Context, time.Time) ([]engine.Due, error) { return nil, nil }
 
 func (nothing) Load(context.Context, execution.Principal, execution.ID) (execution.Record, error) {
 	return execution.Record{}, engine.ErrNotFound

@@ -13,6 +13,7 @@ import (
 type Engine interface {
 	Submit(context.Context, execution.Request) (execution.ID, error)
 	Wait(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error)
+	WaitUnlessAsked(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error)
 	Cancel(context.Context, execution.Principal, execution.ID) (execution.Result, error)
 	Output(ctx context.Context, p execution.Principal, id execution.ID, stream string, offset int64, max int) (execution.Chunk, error)
 }

@@ -33,9 +33,10 @@ type Rights struct {
 	Tools []string `json:"tools,omitempty"`
 	// Languages are those that code may be in; empty means all.
 	Languages []execution.Language `json:"languages,omitempty"`
-	// Rate is how many executions may be started in a minute; 0 means any number.
+	// Rate is how many executions may be started in a minute; 0 leaves it to
+	// the server.
 	Rate int `json:"rate_per_minute,omitzero"`
-	// Concurrency is how many may be under way at once; 0 means any number.
+	// Concurrency is how many may be under way at once; 0 leaves it to the server.
 	Concurrency int `json:"concurrency,omitzero"`
 }
 

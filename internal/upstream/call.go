@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -23,7 +24,9 @@ type call struct {
 	giveUp   context.CancelCauseFunc
 	wrote    chan struct{} // closed when the server has the request
 	passedOn bool          // guarded by the relay
-	answered bool          // belongs to the goroutine that makes the call
+	// What follows belongs to the goroutine that makes the call.
+	answered  bool
+	operation string // that the server has made of it, as far as it has told
 }
 
 func newCall(ctx context.Context, q *jsonrpc.Request) *call {
@@ -164,12 +167,37 @@ func (r *Relay) deliver(ctx context.Context, c *call, l *line, s *session, m jso
 	a, ok := m.(*jsonrpc.Response)
 	switch {
 	case !ok:
+		c.note(m)
 		r.fromServer(l, s, m)
 	case a.ID != c.request.ID:
 	case c.request.Method == "server/discover" && a.Error == nil:
 		r.answer(ctx, c, &jsonrpc.Response{ID: a.ID, Result: announcing(a.Result)})
 	default:
 		r.answer(ctx, c, a)
+	}
+}
+
+// operationKey is where a server of ours tells the operation, in _meta of its progress
+// notifications, and longestID bounds what is believed to be one.
+const (
+	operationKey = "gearbox/operation_id"
+	longestID    = 200
+)
+
+// note takes down which operation the server has made of the call.
+func (c *call) note(m jsonrpc.Message) {
+	q, ok := m.(*jsonrpc.Request)
+	if !ok || q.Method != "notifications/progress" {
+		return
+	}
+	var p struct {
+		Meta map[string]any `json:"_meta"`
+	}
+	if json.Unmarshal(q.Params, &p) != nil {
+		return
+	}
+	if id, ok := p.Meta[operationKey].(string); ok && len(id) <= longestID {
+		c.operation = id
 	}
 }
 
@@ -211,20 +239,24 @@ func (r *Relay) refuse(ctx context.Context, c *call, why string) {
 
 // lost answers a call that may have reached a server which then went away.
 func (r *Relay) lost(ctx context.Context, c *call, l *line, err error) {
-	r.away(ctx, c, lostKey, fmt.Sprintf("code execution is unavailable for now: the Gearbox server at %s went away while this call was under way (%v). %s", l.target.Name, err, advice(c.request)))
+	r.away(ctx, c, lostKey, fmt.Sprintf("code execution is unavailable for now: the Gearbox server at %s went away while this call was under way (%v). %s", l.target.Name, err, c.advice()))
 }
 
 // advice tells what became of a call, as far as that can be known.
-func advice(q *jsonrpc.Request) string {
+func (c *call) advice() string {
 	var p struct {
 		Arguments struct {
 			OperationID string `json:"operation_id"`
 		} `json:"arguments"`
 	}
-	if json.Unmarshal(q.Params, &p) == nil && p.Arguments.OperationID != "" {
-		return fmt.Sprintf("Operations outlive the server: in some seconds ask with get_operation(operation_id=%q) how this one stands.", p.Arguments.OperationID)
+	id := c.operation
+	if json.Unmarshal(c.request.Params, &p) == nil {
+		id = cmp.Or(id, p.Arguments.OperationID)
 	}
-	return "It may have run, wholly or in part: find out what it changed before you run it again. If you know its operation_id, get_operation tells how it ended."
+	if id != "" {
+		return fmt.Sprintf("Operations outlive the server: in some seconds ask with get_operation(operation_id=%q) how this one stands.", id)
+	}
+	return "It may have run, wholly or in part: find out what it changed before you run it again. Its operation_id was not told yet; whoever runs the server finds it with gearbox operations list, and get_operation then tells how it ended."
 }
 
 // away answers a call in place of the server. why is said of a tool's call, by key;

@@ -98,14 +98,29 @@ func (r *Relay) Run(ctx context.Context, t mcp.Transport) error {
 		r.take(ctx, m)
 	}
 	ended := ctx.Err() != nil
+	busy := r.busy()
 	cancel(errEnded)
-	r.leave(context.WithoutCancel(ctx))
+	if !busy { // the server ends what a session waits for, together with the session
+		r.leave(context.WithoutCancel(ctx))
+	}
 	r.work.Wait()
 	_ = r.client.Close()
 	if ended || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return fmt.Errorf("read from the client: %w", err)
+}
+
+// busy reports whether the server has calls that it has not answered.
+func (r *Relay) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.calls {
+		if c.passedOn {
+			return true
+		}
+	}
+	return false
 }
 
 // leave tells the server that the session is over.

@@ -129,6 +129,40 @@ func TestProgressPasses(t *testing.T) {
 	})
 }
 
+func TestACallThatIsCutOffNamesTheOperationThatTheServerHasTold(t *testing.T) {
+	eachEra(t, func(t *testing.T, version string) {
+		o := newOrigin(t)
+		begun := make(chan struct{})
+		o.tool("execute", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+				Meta: mcp.Meta{operationKey: "op_told"}, ProgressToken: req.Params.GetProgressToken(), Progress: 1,
+			})
+			if err != nil {
+				return nil, err
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		c := relayed(t, o, version, &mcp.ClientOptions{ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { close(begun) }})
+		answer := make(chan string, 1)
+		go func() {
+			params := &mcp.CallToolParams{Name: "execute", Arguments: map[string]any{}}
+			params.SetProgressToken("p1")
+			res, err := c.CallTool(t.Context(), params)
+			if err != nil {
+				answer <- err.Error()
+				return
+			}
+			answer <- res.Content[0].(*mcp.TextContent).Text
+		}()
+		<-begun
+		o.vanish()
+		if got := <-answer; !strings.Contains(got, "went away while this call was under way") || !strings.Contains(got, `get_operation(operation_id="op_told")`) {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
 func TestQuestionsOfTheServerReachTheClientAndTheirAnswersTheServer(t *testing.T) {
 	eachEra(t, func(t *testing.T, version string) {
 		o := newOrigin(t)

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -39,6 +40,27 @@ func Text(s string) string { return show(s, true) }
 
 // Line shows text on one line: line ends are escaped too.
 func Line(s string) string { return show(s, false) }
+
+// JSON is the same JSON text with what does not show escaped in the way of its strings, where
+// alone such characters stand. Only the characters count here, not what they lie upon: JSON
+// is read by programs, and what prints it is to obey none of it.
+func JSON(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == '\n' || r == ' ' || shows(r) || strings.ContainsRune(brackets, r):
+			out = append(out, text[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return out
+}
 
 func show(s string, lines bool) string {
 	if plain(s, lines) {

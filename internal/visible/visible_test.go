@@ -2,6 +2,8 @@ package visible_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,6 +90,28 @@ func read(t *testing.T, shown string) string {
 			b.WriteRune(rune(n))
 		}
 	}
+}
+
+func FuzzJSONStaysWhatItMeans(f *testing.F) {
+	for _, s := range []string{"plain", "a\u202eb\u2028\x7f\u009b", "\U000e0041⟨", "\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		plain, err := json.Marshal(map[string]string{"text": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := visible.JSON(plain)
+		var before, after map[string]string
+		if err := errors.Join(json.Unmarshal(plain, &before), json.Unmarshal(shown, &after)); err != nil || before["text"] != after["text"] {
+			t.Fatalf("%s became %s: %v", plain, shown, err)
+		}
+		for _, r := range string(shown) {
+			if !unicode.IsPrint(r) || unicode.In(r, unicode.Cf, unicode.Co) {
+				t.Fatalf("%q holds %U", shown, r)
+			}
+		}
+	})
 }
 
 func FuzzWhatIsShownIsAllThereIs(f *testing.F) {

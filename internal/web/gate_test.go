@@ -8,13 +8,19 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/token"
 )
 
-// paths are all that are answered, and one that is not.
+// paths are all that are answered, and some that are not or are written otherwise.
 func paths() []string {
-	return []string{"/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/operations", "/api/v1/operations/op_1", "/api/v1/operations/op_1/cancel", "/", "/nothing"}
+	return []string{
+		"/mcp", "/healthz", "/readyz", "/metrics", "/api/v1/operations", "/api/v1/operations/op_1", "/api/v1/operations/op_1/cancel", "/", "/nothing",
+		"/mcp/", "//mcp", "/./mcp", "/x/../mcp", "/%6dcp", "/MCP", "/api", "/api/v1/", "/api/v1/operations/", "/api/v1/nothing", "/healthz/..", "/favicon.ico",
+	}
 }
 
 func methods() []string {
-	return []string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions}
+	return []string{
+		http.MethodGet, http.MethodPost, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions,
+		http.MethodTrace, "PROPFIND", "get",
+	}
 }
 
 func TestAPageOfAnotherOriginIsRefusedOnEveryPathByEveryMethod(t *testing.T) {

@@ -156,6 +156,38 @@ func TestTheTokenOfTheEnvironmentLetsIn(t *testing.T) {
 	connect(t, eras[0], []string{"GEARBOX_TOKEN=" + strings.TrimSpace(string(out))}, s.address(t)).reaches()
 }
 
+func TestPrincipalsBehindConnectSeeNothingOfEachOther(t *testing.T) {
+	dir := t.TempDir()
+	var secrets []string
+	for _, name := range []string{"anna", "berta"} {
+		out, err := gearbox(t, "token", "create", name, "--data-dir", dir).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, "GEARBOX_TOKEN="+strings.TrimSpace(string(out)))
+	}
+	s := serve(t, dir, "--http", "127.0.0.1:0")
+	each(t, func(t *testing.T, era string) {
+		anna, berta := connect(t, era, secrets[:1], s.address(t)), connect(t, era, secrets[1:], s.address(t))
+		anna.works()
+		_, mine := anna.call("execute", map[string]any{"code": "import time\nprint('of anna')\ntime.sleep(600)", "timeout_seconds": 300, "wait_seconds": 0})
+		for _, tool := range []string{"get_operation", "cancel_operation"} {
+			res, theirs := berta.call(tool, map[string]any{"operation_id": mine.OperationID})
+			none, unknown := berta.call(tool, map[string]any{"operation_id": "op_none"})
+			if theirs.Error == nil || unknown.Error == nil || theirs.Error.Code != "NOT_FOUND" ||
+				strings.ReplaceAll(textOf(res), mine.OperationID, "ID") != strings.ReplaceAll(textOf(none), "op_none", "ID") {
+				t.Errorf("%s: %s, and for what is not there %s", tool, textOf(res), textOf(none))
+			}
+		}
+		if _, again := anna.call("get_operation", map[string]any{"operation_id": mine.OperationID, "wait_seconds": 0}); again.Status != "running" {
+			t.Errorf("its own: %+v", again)
+		}
+		if _, ended := anna.call("cancel_operation", map[string]any{"operation_id": mine.OperationID}); ended.Status != "cancelled" {
+			t.Errorf("%+v", ended)
+		}
+	})
+}
+
 func TestTheEndOfTheClientCancelsNothing(t *testing.T) {
 	each(t, func(t *testing.T, era string) {
 		for name, end := range map[string]func(*connected){

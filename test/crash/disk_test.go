@@ -162,6 +162,13 @@ func TestAFullDiskRefusesCallsAndLosesNothingAndIsOverWithoutARestart(t *testing
 		}
 		return ""
 	})
+	for _, args := range [][]string{{"serve"}, {"serve", "--http", "127.0.0.1:0"}, {"exec", "-c", "1"}, {"token", "create", "late"}} {
+		// A new one needs room: it says so, and ends.
+		_, errOut, exit := command(t, append(args, "--data-dir", dir+"-new")...)
+		if exit == 0 || !strings.Contains(errOut, "disk is full") || !strings.Contains(errOut, "then do this again") {
+			t.Errorf("%v: exit code %d: %s", args, exit, errOut)
+		}
+	}
 	for _, a := range told { // what was finished is there to be read all along
 		if now := servers[1].outcome(t, a.Operation); !bytes.Equal(now.raw, a.raw) {
 			t.Errorf("a client was told\n%s\nand with a full disk\n%s", a.raw, now.raw)

@@ -125,15 +125,21 @@ func newAttacker(t *testing.T, level execution.Level, name, binary string, uid u
 }
 
 func (a attacker) command(t *testing.T, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(t.Context(), a.binary, args...)
-	cmd.Dir = a.home
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + a.home, "GEARBOX_DATA_DIR=" + filepath.Join(a.home, "data"), "HOST_SECRET=not for the sandbox"}
+	cmd := a.plain(t, args...)
 	switch {
 	case a.level != execution.LevelFull:
 		leveltest.Force(cmd, a.level, int(a.uid))
 	case int(a.uid) != os.Geteuid():
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.uid}}
 	}
+	return cmd
+}
+
+// plain is a command of whoever runs the test.
+func (a attacker) plain(t *testing.T, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), a.binary, args...)
+	cmd.Dir = a.home
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + a.home, "GEARBOX_DATA_DIR=" + filepath.Join(a.home, "data"), "HOST_SECRET=not for the sandbox"}
 	return cmd
 }
 

@@ -10,7 +10,67 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux"
+	"github.com/gearbox-mcp/gearbox/internal/sandbox/linux/leveltest"
 )
+
+// TestWithoutAMechanismOfTheKernelNothingRunsUnsaid: where one is missing nothing runs, or
+// what runs says at which level; and nothing below the minimum that was asked for.
+func TestWithoutAMechanismOfTheKernelNothingRunsUnsaid(t *testing.T) {
+	binary := build(t)
+	users := map[string]int{"unprivileged": os.Geteuid()}
+	if os.Geteuid() == 0 {
+		users = map[string]int{"root": 0, "unprivileged": unprivileged}
+	}
+	attackers := map[string]attacker{}
+	for name, uid := range users {
+		attackers[name] = newAttacker(t, execution.LevelFull, name, binary, uint32(uid))
+		attackers[name].requireSandbox(t)
+	}
+	const weakest, weaker = "no-userns", "Isolation level no-userns:"
+	for name, c := range map[string]struct {
+		without []string
+		level   execution.Level // that the kernel gives at most
+		minimum string
+		runs    string // the level at which it does, empty if it does not
+		says    []string
+	}{
+		"everything is there":           {nil, execution.LevelFull, "full", "full", nil},
+		"no seccomp":                    {[]string{"seccomp"}, execution.LevelFull, weakest, "", []string{"UNAVAILABLE"}},
+		"no landlock":                   {[]string{"landlock"}, execution.LevelFull, weakest, "", []string{"andlock"}},
+		"neither":                       {[]string{"landlock", "seccomp"}, execution.LevelFull, weakest, "", []string{"UNAVAILABLE"}},
+		"no mounts":                     {[]string{"mount"}, execution.LevelFull, "no-proc", "", []string{"below the minimum of no-proc"}},
+		"no mounts, and that will do":   {[]string{"mount"}, execution.LevelFull, weakest, weakest, []string{weaker}},
+		"no root of its own":            {[]string{"pivot_root"}, execution.LevelFull, "no-proc", "", []string{"below the minimum of no-proc"}},
+		"no root of its own, will do":   {[]string{"pivot_root"}, execution.LevelFull, weakest, weakest, []string{weaker}},
+		"no proc":                       {nil, execution.LevelNoProc, "no-proc", "no-proc", []string{"Isolation level no-proc:"}},
+		"no proc, and that will not do": {nil, execution.LevelNoProc, "full", "", []string{"below the minimum of full"}},
+		"no namespaces":                 {nil, execution.LevelNoUserns, "no-proc", "", []string{"below the minimum of no-proc"}},
+		"no namespaces and no landlock": {[]string{"landlock"}, execution.LevelNoUserns, weakest, "", []string{"user namespaces"}},
+		"no namespaces and no seccomp":  {[]string{"seccomp"}, execution.LevelNoUserns, weakest, "", []string{"user namespaces"}},
+		"no mounts and no landlock":     {[]string{"mount", "landlock"}, execution.LevelFull, weakest, "", []string{"mounts"}},
+		"privileges cannot be given up": {[]string{"no_new_privs"}, execution.LevelFull, weakest, "", []string{"UNAVAILABLE"}},
+	} {
+		for user := range users {
+			t.Run(name+"/"+user, func(t *testing.T) {
+				cmd := attackers[user].plain(t, "exec", "--json", "-c", "print('it ran')", "--minimum-isolation", c.minimum)
+				leveltest.Force(cmd, c.level, users[user], c.without...)
+				out, err := cmd.Output()
+				var r answer
+				if jsonErr := json.Unmarshal(out, &r); jsonErr != nil {
+					t.Fatalf("exec: %v, %v\n%s", err, jsonErr, out)
+				}
+				if r.Isolation != c.runs || (r.Stdout == "it ran\n") != (c.runs != "") || (r.Status == "ok") != (c.runs != "") {
+					t.Errorf("%s", out)
+				}
+				for _, text := range c.says {
+					if !strings.Contains(string(out), text) {
+						t.Errorf("no %q in %s", text, out)
+					}
+				}
+			})
+		}
+	}
+}
 
 // TestWeakestLevelIsAskedForOnAHostAndNamedInAContainer: nothing is weakened silently.
 func TestWeakestLevelIsAskedForOnAHostAndNamedInAContainer(t *testing.T) {

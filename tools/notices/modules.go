@@ -130,6 +130,7 @@ var phrases = []struct{ licence, words string }{
 	{"MPL-2.0", "mozilla public license"},
 	{"Apache-2.0", "apache license"},
 	{"ISC", "permission to use, copy, modify, and/or distribute this software for any"},
+	{"ISC", "permission to use, copy, modify, and distribute this software for any"},
 	{"MIT", "permission is hereby granted, free of charge"},
 	{"BSD-3-Clause", "endorse or promote products"},
 	{"BSD-2-Clause", "redistribution and use in source and binary forms"},

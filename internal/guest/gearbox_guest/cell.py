@@ -89,9 +89,18 @@ def execute(program: Program, variables: dict[str, Any], around: hints.Surroundi
     watch = program.prepare()[1] if around.isolated else None
     if watch:
         hook.install(watch, around.forks, around.programs)
-    head = _attempt(program, variables, around, watch)
-    _end_threads(around.workspace)
-    _end_objects()
+    # A handler of the program's that raises for a signal may come in at any line. What it raises is the program's end,
+    # but exit handlers run all the same, and what was printed is flushed. An alarm of that kind rings once.
+    try:
+        head = _attempt(program, variables, around, watch)
+    finally:
+        try:
+            _end_threads(around.workspace)
+        except BaseException:
+            _end_threads(around.workspace)  # exit handlers that have run do not run again
+            raise
+        finally:
+            _end_objects()
     denied = watch.denied() if watch else []
     return {**head, "denied": denied} if denied else head
 

@@ -259,6 +259,19 @@ print('done')
             if result["outcome"] != "ok":
                 self.assertEqual(result["exception"]["class"], "Late")
 
+    def test_a_handler_that_raises_after_the_last_line_costs_no_exit_handler_and_no_output(self) -> None:
+        # It fires while the guest reads the value, before the exit handlers, and there. One call in C is not interrupted.
+        for due in ["1e-6", "1e-5", "2e-5", "3e-5", "5e-5", "8e-5"] * 4:
+            source = f"""
+import os
+atexit.register(os.write, 1, b'bye')
+print('done', end='')
+signal.setitimer(signal.ITIMER_REAL, {due})
+"""
+            with self.subTest(due):
+                _, stdout, _ = finish(self.HANDLED + source)
+                self.assertEqual(stdout, "byedone")
+
     def test_exit_handlers_may_be_interrupted(self) -> None:
         source = """
 def bye():

@@ -7,5 +7,10 @@ CREATE TABLE approvals (
     answer   TEXT           -- JSON, NULL while there is none
 ) STRICT;
 
--- Many may wait, among very many that are over.
-CREATE INDEX waiting ON operations (n) WHERE state IN ('pending', 'approved');
+ALTER TABLE operations ADD COLUMN until INTEGER NOT NULL DEFAULT 0; -- when the last question expires
+ALTER TABLE operations ADD COLUMN forget INTEGER NOT NULL DEFAULT 0; -- code and inputs go with the end, whoever writes that
+
+-- Very many may wait for a human, among very many that are over. Servers look every
+-- second for those that were approved and those that have expired.
+CREATE INDEX pending ON operations (until) WHERE state = 'pending';
+CREATE INDEX approved ON operations (n) WHERE state = 'approved';

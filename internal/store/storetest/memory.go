@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
@@ -111,7 +112,19 @@ func (m *Memory) Find(_ context.Context, id execution.ID) (execution.Record, err
 	return r, nil
 }
 
-// Waiting implements [engine.Journal].
+// Due implements [engine.Journal].
+func (m *Memory) Due(ctx context.Context, now time.Time) ([]engine.Due, error) {
+	all, err := m.Waiting(ctx)
+	var due []engine.Due
+	for _, r := range all {
+		if r.State == execution.StateApproved || !now.Before(r.Approval.Until()) {
+			due = append(due, engine.Due{ID: r.ID, Principal: r.Request.Principal, Instance: r.Instance, Until: r.Approval.Until()})
+		}
+	}
+	return due, err
+}
+
+// Waiting implements approval.Journal.
 func (m *Memory) Waiting(context.Context) ([]execution.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

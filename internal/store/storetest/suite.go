@@ -25,6 +25,7 @@ import (
 type Store interface {
 	engine.Journal
 	Record(context.Context, ...audit.Event) error
+	Waiting(context.Context) ([]execution.Record, error)
 }
 
 // Subject is one fresh store.
@@ -438,5 +439,27 @@ func waiting(t *testing.T, s Subject) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, at := range []struct {
+		name string
+		now  time.Time
+		want []execution.ID
+	}{
+		{"what was approved", Noon, want[2:]},
+		{"what is about to expire", Noon.Add(time.Hour - 1), want[2:]},
+		{"what has expired", Noon.Add(time.Hour), want},
+	} {
+		due, err := s.Store.Due(t.Context(), at.now)
+		must(t, err)
+		got = nil
+		for _, d := range due {
+			got = append(got, d.ID)
+			if d.Principal == "" || d.Instance != Full().Instance || !d.Until.Equal(Noon.Add(time.Hour)) {
+				t.Errorf("%s: %+v", at.name, d)
+			}
+		}
+		if !slices.Equal(got, at.want) {
+			t.Errorf("%s: got %v, want %v", at.name, got, at.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,10 +24,11 @@ const shimName = "gearbox-test-level"
 // each to itself.
 const users = 1 << 16
 
-// Force makes cmd run as user uid where the kernel gives no more than level. Without
-// root it runs as the only user of the outer namespace, which is this one, called 0.
-func Force(cmd *exec.Cmd, level execution.Level, uid int) {
-	cmd.Args = append([]string{shimName, string(level), strconv.Itoa(uid), cmd.Path}, cmd.Args...)
+// Force makes cmd run as user uid where the kernel gives no more than level, and does as
+// if it was without some mechanisms, see [Mechanisms]. Without root it runs as the only
+// user of the outer namespace, which is this one, called 0.
+func Force(cmd *exec.Cmd, level execution.Level, uid int, without ...string) {
+	cmd.Args = append([]string{shimName, string(level), strconv.Itoa(uid), strings.Join(without, ","), cmd.Path}, cmd.Args...)
 	cmd.Path = "/proc/self/exe"
 	a := &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
@@ -43,16 +45,16 @@ func Force(cmd *exec.Cmd, level execution.Level, uid int) {
 // MaybeShim takes over when this process was started by a command of [Force], and then
 // never returns. It belongs first in TestMain.
 func MaybeShim() {
-	if len(os.Args) < 5 || os.Args[0] != shimName {
+	if len(os.Args) < 6 || os.Args[0] != shimName {
 		return
 	}
-	err := shim(execution.Level(os.Args[1]), os.Args[2], os.Args[3], os.Args[4:])
+	err := shim(execution.Level(os.Args[1]), os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
 	fmt.Fprintln(os.Stderr, "leveltest:", err)
 	os.Exit(125) //nolint:forbidigo // the process was only the shim: there is no main to return to
 }
 
 // shim spoils this process's namespaces and becomes the command.
-func shim(level execution.Level, uid, path string, args []string) error {
+func shim(level execution.Level, uid, without, path string, args []string) error {
 	// Capabilities and their bounding sets belong to threads, and exec keeps those of its own.
 	runtime.LockOSThread()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -80,6 +82,9 @@ func shim(level execution.Level, uid, path string, args []string) error {
 	}
 	if err := become(uid); err != nil {
 		return fmt.Errorf("become user %s: %w", uid, err)
+	}
+	if err := refuse(without); err != nil {
+		return fmt.Errorf("do without %s: %w", without, err)
 	}
 	return syscall.Exec(path, args, os.Environ())
 }

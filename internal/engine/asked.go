@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// WaitUnlessAsked is [Engine.Wait] for a caller that does not wait for humans: it tells
+// at once when one is asked, before or meanwhile, and whichever process asks.
+func (e *Engine) WaitUnlessAsked(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
+	if op := e.find(p, id); op != nil {
+		if !e.await(ctx, op, d) {
+			return op.running(), nil
+		}
+		if op.answer.Status != "" { // else another process has it
+			return op.answer, nil
+		}
+	}
+	rec, err := e.follow(ctx, p, id, d, func(s execution.State) bool {
+		return s == execution.StateFinished || s == execution.StatePending
+	})
+	if err != nil {
+		return execution.Result{}, notFound(id, err)
+	}
+	return told(rec), nil
+}
