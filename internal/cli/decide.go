@@ -110,16 +110,6 @@ func (a *app) decide(ctx context.Context, f decideFlags, d approval.Decision) er
 	})
 }
 
-// handIn gives a decision together with the credential that it needs, which is asked for on
-// the terminal whatever else is said on the command line.
-func (a *app) handIn(ctx context.Context, ds sidecar.Decisions, d approval.Decision) (sidecar.Told, error) {
-	var err error
-	if d.Credential, err = a.credentialFor(ctx, ds); err != nil {
-		return sidecar.Told{}, err
-	}
-	return ds.Decide(ctx, d)
-}
-
 // confirm asks whether what is shown is meant.
 func (a *app) confirm(ctx context.Context, f decideFlags, ds sidecar.Decisions, r execution.Record) error {
 	if r.State != execution.StatePending {
