@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/gearbox-mcp/gearbox/internal/approval"
 	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
@@ -72,6 +73,14 @@ func (a *app) setCredential(ctx context.Context, o sidecar.Options, kind credent
 	}
 	a.notef("from now on each decision needs the %s, in every process of the data directory; let the configuration say so too: approvals.credential: %s", kind, kind)
 	return nil
+}
+
+// handIn gives an answer, with the credential that it needs.
+func (a *app) handIn(ctx context.Context, ds sidecar.Decisions, d approval.Decision) (told sidecar.Told, err error) {
+	if d.Credential, err = a.credentialFor(ctx, ds); err != nil {
+		return sidecar.Told{}, err
+	}
+	return ds.Decide(ctx, d)
 }
 
 // credentialFor asks for what a decision needs, and asks nothing where it needs nothing.
