@@ -135,6 +135,28 @@ func TestAFrontEndHearsOfAQuestionAnswersItAndItRuns(t *testing.T) {
 	if e := next(); e.Type != "decided" || e.Operation != id || e.Question.Answer.Decision != "approved" {
 		t.Errorf("%+v", e)
 	}
+	// Who decided is on record, and not masked as a secret would be.
+	records, err := sidecar.OpenRecords(t.Context(), s.o, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = records.Close() }()
+	by := ""
+	for e, err := range records.LatestOf(t.Context(), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := e.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Decision == string(execution.Approved) {
+			by = ev.Details["by"]
+		}
+	}
+	if by != "api:"+s.name("boss") {
+		t.Errorf("decided by %q", by)
+	}
 	got := callTool(t, s.connect(agent, eras[0]), "get_operation", map[string]any{"operation_id": string(id), "wait_seconds": 60})
 	if got["status"] != "ok" || !strings.HasPrefix(fmt.Sprint(got["stdout"]), "it ran") {
 		t.Errorf("%v", got)

