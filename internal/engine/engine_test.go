@@ -234,6 +234,41 @@ func TestAFullQueueRefusesWithATimeToRetry(t *testing.T) {
 	}
 }
 
+func TestAPrincipalThatFloodsTheQueueLeavesOthersTheirShare(t *testing.T) {
+	b := newBench(t, benchConfig{turns: 1, queue: 12})
+	// taken is how many of as many operations as are twice the queue are taken on.
+	taken := func(p execution.Principal) (n int) {
+		for range 24 {
+			_, err := b.engine.Submit(t.Context(), execution.Request{
+				Principal: p, Language: execution.Python, Code: "import time\ntime.sleep(600)", Timeout: 300 * time.Second,
+			})
+			var rejected *execution.RejectedError
+			switch {
+			case err == nil:
+				n++
+			case !errors.As(err, &rejected) || rejected.Code != execution.CodeUnavailable:
+				t.Error(err)
+			}
+		}
+		return n
+	}
+	for _, row := range []struct {
+		principal execution.Principal
+		want      int
+	}{
+		{"flood", 12}, // alone it may have all
+		{"second", 4}, // of twelve by three
+		{"flood", 0},
+		{"third", 3}, // of twelve by four
+		{"second", 0},
+		{"fourth", 2}, // of twelve by five
+	} {
+		if got := taken(row.principal); got != row.want {
+			t.Errorf("%s: %d taken on, not %d", row.principal, got, row.want)
+		}
+	}
+}
+
 func TestALargerQueueTakesOnAtOnceAndASmallerOneKeepsWhatWasTakenOn(t *testing.T) {
 	b := newBench(t, benchConfig{turns: 1, queue: 1})
 	long := execution.Request{Code: "import time\ntime.sleep(600)", Timeout: 300 * time.Second}
