@@ -272,6 +272,8 @@ func (e *Engine) cancel(ctx context.Context, p execution.Principal, id execution
 		op.cancel(errCancelled)
 		select {
 		case <-op.done:
+		case <-op.unwritten:
+			return nil // no process is left of it
 		case <-ctx.Done():
 			return ctx.Err()
 		}
