@@ -116,6 +116,37 @@ func TestWhoComesIsRecordedOncePerSessionAndHour(t *testing.T) {
 	visit(0, "Mcp-Method", "tools/call")
 }
 
+func TestTheRecordIsNotFilledBySessions(t *testing.T) {
+	book, now := &logBook{}, time.Unix(1_000_000, 0)
+	l := newLogins(book, discard(), func() time.Time { return now })
+	session := func(p execution.Principal) {
+		t.Helper()
+		if err := l.accepted(request(t, http.MethodPost, "/mcp"), execution.Caller{Principal: p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 * sessionBurst {
+		session("token:a")
+	}
+	if n := len(book.take()); n != sessionBurst {
+		t.Errorf("%d recorded", n)
+	}
+	session("token:b")
+	if got := book.take(); len(got) != 1 || got[0].Principal != "token:b" || got[0].Unrecorded != 0 {
+		t.Errorf("another principal: %+v", got)
+	}
+	now = now.Add(sessionEvery)
+	book.broken = errors.New("the disk is full")
+	if err := l.accepted(request(t, http.MethodPost, "/mcp"), execution.Caller{Principal: "token:a"}); err == nil {
+		t.Error("who could not be recorded came in")
+	}
+	book.broken = nil
+	session("token:a")
+	if got := book.take(); len(got) != 1 || got[0].Unrecorded != 9*sessionBurst {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestWhoIsTurnedAwayIsRecordedWithTheReason(t *testing.T) {
 	s := start(t, Config{}, nil)
 	secret := s.create("a", token.Rights{})
