@@ -98,6 +98,7 @@ func reached(t *testing.T, p pkg) []step {
 var starters = map[string]string{
 	"internal/sandbox/linux": "clones the sandbox's first process",
 	"internal/sandbox/host":  "runs the interpreter without a sandbox for full_trust",
+	"internal/subprocess":    "runs the helper programs of others, and sees to it that they end with this process",
 	"internal/cpython":       "byte-compiles and asks an operator's interpreter what it is",
 	"internal/environment":   "builds package trees with uv",
 	"internal/upstream":      "starts stdio servers that the operator configured",

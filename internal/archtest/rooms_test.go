@@ -10,7 +10,8 @@ import (
 // cycle can form and a decision never depends on what carries it out. A new room
 // needs a line here: choosing it is choosing what the room may know.
 var rank = map[string]int{
-	"execution": 0, // the nouns: know nothing
+	"execution":  0, // the nouns: know nothing
+	"subprocess": 0, // helper programs that end with this process: knows nothing of what they do
 
 	"policy":  1, // decides, from nouns alone
 	"bridge":  1, // bytes to frames

@@ -1,11 +1,14 @@
 package cpython
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -221,4 +224,30 @@ func chmod(t *testing.T, path string, mode os.FileMode) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestAHelperEndsWithTheProcessThatStartedIt(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("skipped: elsewhere a helper ends by itself")
+	}
+	cmd := child(t, "hang in a helper", ensure(t, testConfig(t)).Executable)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); err != nil || line != "hanging\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// The helper holds the other end: reading ends when it is gone.
+	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+		t.Errorf("%q, %v", rest, err)
+	}
+	_ = cmd.Wait()
 }

@@ -37,6 +37,11 @@ func childMain(role, dir string) {
 	}
 	run := Ensure
 	switch role {
+	case "hang in a helper":
+		// The program holds standard output, by which its end is seen.
+		c := call{executable: dir, inherit: []*os.File{os.Stdout}}
+		_, err := c.command(context.Background(), []string{"-I", "-c", "import os, time; os.write(3, b'hanging\\n'); time.sleep(600)"})
+		panic(err)
 	case "ensure":
 	case "hang while unpacking":
 		config.extract = func(dir string) error {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/subprocess"
 )
 
 // helpers are the programs of this package that interpreters run.
@@ -64,7 +66,7 @@ func (c call) command(ctx context.Context, args []string) ([]byte, error) {
 	cmd.WaitDelay = time.Second // a grandchild may keep the pipes open
 	out, errs := &bounded{most: maxOutput}, &bounded{most: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, errs
-	err := cmd.Run()
+	err := subprocess.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("run %s: %w", c.executable, ctx.Err())

@@ -49,8 +49,9 @@ type Config struct {
 	Instance  string
 	Elsewhere Elsewhere
 	// Queue is how many operations are taken on, those at work and those that wait for
-	// a child together; 0 means two per core and 256 more. Who has none yet is taken on
-	// above that, up to twice as many, so that nobody can fill it for others.
+	// a child together; 0 means two per core and 256 more. Above that, up to twice as
+	// many, a principal is taken on that holds less than its share, so that nobody can
+	// fill it for others: as many as the queue by the number of principals and one more.
 	Queue int
 }
 
@@ -183,13 +184,16 @@ func (e *Engine) full(p execution.Principal) bool {
 	if n := len(e.live); n < queue || n >= 2*queue {
 		return n >= queue
 	}
+	held := map[execution.Principal]int{p: 0}
 	for _, op := range e.live {
-		if op.request.Principal == p {
-			return true
-		}
+		held[op.request.Principal]++
 	}
-	return false
+	return held[p] >= share(queue, len(held))
 }
+
+// share is how many operations one of that many principals may hold while more are
+// there than the queue takes. The one more by which it is divided is for who comes next.
+func share(queue, principals int) int { return max(1, queue/(principals+1)) }
 
 // room reports whether admit would let in another operation of the principal now.
 func (e *Engine) room(p execution.Principal) bool {
@@ -268,6 +272,8 @@ func (e *Engine) cancel(ctx context.Context, p execution.Principal, id execution
 		op.cancel(errCancelled)
 		select {
 		case <-op.done:
+		case <-op.unwritten:
+			return nil // no process is left of it
 		case <-ctx.Done():
 			return ctx.Err()
 		}

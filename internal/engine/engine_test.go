@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -169,8 +170,9 @@ func TestNothingRunsWhenTheDecisionOrTheStartCannotBeRecorded(t *testing.T) {
 	for _, what := range []audit.Type{audit.Decided, audit.Started} {
 		b := newBench(t, benchConfig{})
 		b.events.failOn(what)
-		r := b.run(execution.Request{Code: "import json\nprint('ran')"})
-		if r.Status != execution.StatusInternalError || r.Stdout != "" {
+		// Where the decision is still to be recorded the end cannot be either.
+		r := b.until(b.submit(execution.Request{Code: "import json\nprint('ran')"}), func(r execution.Result) bool { return r.Status.Final() || isUnrecorded(r) })
+		if r.Status != execution.StatusInternalError && !isUnrecorded(r) || r.Stdout != "" {
 			t.Errorf("%s: %+v", what, r)
 		}
 	}
@@ -179,9 +181,14 @@ func TestNothingRunsWhenTheDecisionOrTheStartCannotBeRecorded(t *testing.T) {
 func TestAnEndThatCannotBeRecordedIsNotTold(t *testing.T) {
 	b := newBench(t, benchConfig{})
 	b.events.failOn(audit.Finished)
-	r := b.run(execution.Request{Code: "print('secret')"})
-	if r.Status != execution.StatusInternalError || strings.Contains(r.Stdout, "secret") {
+	id := b.submit(execution.Request{Code: "print('secret')"})
+	r := b.until(id, isUnrecorded)
+	if r.Status != execution.StatusRunning || r.Stdout != "" || r.Stderr != "" {
 		t.Fatalf("%+v", r)
+	}
+	// There is nothing to cancel any more, and what became of it is not told either.
+	if r, err := b.engine.Cancel(t.Context(), execution.Local, id); err != nil || !isUnrecorded(r) || r.Stdout != "" {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
@@ -189,21 +196,70 @@ func TestAnEndThatCouldNotBeRecordedIsToldOnceItCanBe(t *testing.T) {
 	b := newBench(t, benchConfig{clock: &handClock{}})
 	b.events.failOn(audit.Finished)
 	id := b.submit(execution.Request{Code: "print('kept')"})
-	if r := b.wait(id); r.Status != execution.StatusInternalError || !strings.Contains(r.Stderr, "get_operation") {
-		t.Fatalf("%+v", r)
+	for {
+		// The clock stands, so that a wait of no time is the only one that ends.
+		r, err := b.engine.Wait(cancelled(t), execution.Local, id, time.Hour)
+		if err != nil || r.Status != execution.StatusRunning {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if isUnrecorded(r) {
+			break
+		}
 	}
+	waited := make(chan execution.Result)
+	go func() {
+		r, err := b.engine.Wait(t.Context(), execution.Local, id, time.Hour)
+		if err != nil {
+			t.Error(err)
+		}
+		waited <- r
+	}()
 	b.events.failOn("")
+	var got execution.Result
 	b.hand().fireUntil(time.Second, func() bool {
-		r, err := b.engine.Wait(t.Context(), execution.Local, id, 0)
-		return err == nil && r.Status == execution.StatusOK && r.Stdout == "kept\n"
+		select {
+		case got = <-waited:
+			return true
+		default:
+			return false
+		}
 	})
+	if got.Status != execution.StatusOK || got.Stdout != "kept\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// isUnrecorded reports whether an answer says that the end is not recorded yet.
+func isUnrecorded(r execution.Result) bool {
+	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "could not be recorded yet") })
+}
+
+// cancelled is the context of somebody who does not wait.
+func cancelled(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 func TestClosingDoesNotWaitForAnEndThatCannotBeRecorded(t *testing.T) {
 	b := newBench(t, benchConfig{clock: &handClock{}})
 	b.events.failOn(audit.Finished)
-	b.wait(b.submit(execution.Request{Code: "1"}))
+	id := b.submit(execution.Request{Code: "1"})
+	for {
+		if r, err := b.engine.Wait(cancelled(t), execution.Local, id, 0); err != nil || isUnrecorded(r) {
+			break
+		}
+	}
+	waited := make(chan execution.Result)
+	go func() {
+		r, _ := b.engine.Wait(t.Context(), execution.Local, id, time.Hour)
+		waited <- r
+	}()
 	b.engine.Close()
+	if r := <-waited; !isUnrecorded(r) {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestARequestThatCannotBeRecordedIsNotTaken(t *testing.T) {
@@ -231,6 +287,41 @@ func TestAFullQueueRefusesWithATimeToRetry(t *testing.T) {
 	long.Principal = "another"
 	if _, err := b.engine.Submit(t.Context(), long); err != nil {
 		t.Errorf("one principal has filled the queue for another: %v", err)
+	}
+}
+
+func TestAPrincipalThatFloodsTheQueueLeavesOthersTheirShare(t *testing.T) {
+	b := newBench(t, benchConfig{turns: 1, queue: 12})
+	// taken is how many of as many operations as are twice the queue are taken on.
+	taken := func(p execution.Principal) (n int) {
+		for range 24 {
+			_, err := b.engine.Submit(t.Context(), execution.Request{
+				Principal: p, Language: execution.Python, Code: "import time\ntime.sleep(600)", Timeout: 300 * time.Second,
+			})
+			var rejected *execution.RejectedError
+			switch {
+			case err == nil:
+				n++
+			case !errors.As(err, &rejected) || rejected.Code != execution.CodeUnavailable:
+				t.Error(err)
+			}
+		}
+		return n
+	}
+	for _, row := range []struct {
+		principal execution.Principal
+		want      int
+	}{
+		{"flood", 12}, // alone it may have all
+		{"second", 4}, // of twelve by three
+		{"flood", 0},
+		{"third", 3}, // of twelve by four
+		{"second", 0},
+		{"fourth", 2}, // of twelve by five
+	} {
+		if got := taken(row.principal); got != row.want {
+			t.Errorf("%s: %d taken on, not %d", row.principal, got, row.want)
+		}
 	}
 }
 

@@ -39,6 +39,8 @@ type operation struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the end is recorded, or lost for good
 	lost   bool          // another process has it, or it waits on; set before done is closed
+	// unwritten is closed when it has ended, and that could not be recorded yet.
+	unwritten chan struct{}
 
 	created time.Time
 	// begun is closed when the request is recorded, or cannot be: then unbegun says why.
@@ -63,7 +65,7 @@ type operation struct {
 
 func newOperation(ctx context.Context, now time.Time, r execution.Request, g gear.Frozen, p Place) *operation {
 	op := &operation{
-		id: execution.NewID(), created: now, request: r, gear: g, granted: g, place: p, state: execution.StateSubmitted, begun: make(chan struct{}), done: make(chan struct{}),
+		id: execution.NewID(), created: now, request: r, gear: g, granted: g, place: p, state: execution.StateSubmitted, begun: make(chan struct{}), done: make(chan struct{}), unwritten: make(chan struct{}),
 		code: codeOf(r),
 	}
 	op.ctx, op.cancel = context.WithCancelCause(ctx)
@@ -91,8 +93,13 @@ func (op *operation) output() (stdout, stderr execution.Output) {
 	return op.stdout.Output(), op.stderr.Output()
 }
 
-// running is the answer for an operation that has not ended.
+// running is the answer for an operation that has not ended, as far as the record says.
 func (op *operation) running() execution.Result {
+	select {
+	case <-op.unwritten:
+		return unrecorded(op)
+	default:
+	}
 	r := op.base(execution.StatusRunning)
 	out, errOut := op.output()
 	return answer(r, out, errOut)

@@ -170,10 +170,11 @@ func (op *operation) unasked(err error) execution.Result {
 	return end(op.base(v.status), v, -1)
 }
 
-// unrecorded is the answer when the end could not be recorded.
+// unrecorded is the answer while the end cannot be recorded.
 func unrecorded(op *operation) execution.Result {
-	v := verdict{execution.StatusInternalError, execution.CodeInternal, "How this ended could not be recorded yet, so it is not told. It will be once it can be: ask with get_operation."}
-	return end(op.base(v.status), v, -1)
+	r := op.base(execution.StatusRunning)
+	r.Warnings = append(r.Warnings, "This has ended, and how could not be recorded yet, so it is not told. It will be once it can be: ask with get_operation.")
+	return r
 }
 
 func milliseconds(d time.Duration) float64 {

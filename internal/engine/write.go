@@ -59,9 +59,9 @@ func because(err error) string {
 	return "the log of the server has the reason"
 }
 
-// finish records how the operation ended, before anyone is told. When that fails the
-// answer is that it could not be: nothing unrecorded is reported. What is still to be
-// written then is returned, and is nil otherwise.
+// finish records how the operation ended, before anyone is told: nothing unrecorded is
+// reported. When that fails it goes on being waited for, and what is still to be written
+// is returned, which is nil otherwise.
 func (e *Engine) finish(op *operation, res execution.Result) (owed func() error) {
 	now := e.c.Clock.Now()
 	out, errOut := op.output()
@@ -77,16 +77,15 @@ func (e *Engine) finish(op *operation, res execution.Result) (owed func() error)
 	}
 	if err := write(); err != nil {
 		e.c.Logger.Error("the end of an execution could not be recorded, which is tried again", "operation_id", op.id, "error", err)
-		op.answer, owed = unrecorded(op), write
-	} else {
-		op.answer = answer(res, out, errOut)
+		op.cancel(nil)
+		close(op.unwritten)
+		return write
 	}
+	op.answer = answer(res, out, errOut)
 	op.cancel(nil)
 	close(op.done)
-	if owed == nil {
-		e.forget(op)
-	}
-	return owed
+	e.forget(op)
+	return nil
 }
 
 // insist writes what could not be written, when it can be again: a full disk costs time
@@ -99,10 +98,14 @@ func (e *Engine) insist(op *operation, owed func() error) {
 		switch {
 		case err == nil || errors.Is(err, ErrConflict): // it is written, if not by this attempt
 			e.c.Logger.Info("the end of an execution is recorded after all", "operation_id", op.id)
+			op.lost = true // whoever waits for it reads the record
 			e.forget(op)
+			close(op.done)
 			return
 		case e.open.Err() != nil:
 			e.c.Logger.Error("the end of an execution is lost", "operation_id", op.id, "error", err)
+			op.answer = unrecorded(op)
+			close(op.done)
 			return
 		}
 	}

@@ -55,5 +55,9 @@ func within(dir, name string, f func(path string) error) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	return f(fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), name))
+	path := fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), name)
+	if over := len(path) + 1 - len(unix.RawSockaddrUnix{}.Path); over > 0 { // a zero byte ends it
+		return fmt.Errorf("the name %q of the socket is %d bytes longer than the 108 bytes of a socket's address allow: choose a shorter one", name, over)
+	}
+	return f(path)
 }

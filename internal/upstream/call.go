@@ -20,17 +20,21 @@ type call struct {
 	alone   bool   // it belongs to no session
 	key     string // by which the server knows it, if it belongs to none
 
-	ctx      context.Context //nolint:containedctx // it is the state of this value
-	giveUp   context.CancelCauseFunc
-	wrote    chan struct{} // closed when the server has the request
-	passedOn bool          // guarded by the relay
+	ctx    context.Context //nolint:containedctx // it is the state of this value
+	giveUp context.CancelCauseFunc
+	wrote  chan struct{} // closed when the server has the request
+	// after is closed when the client's session stands, which a call in it waits for, and
+	// over when the call is answered.
+	after    <-chan struct{}
+	over     chan struct{}
+	passedOn bool // guarded by the relay
 	// What follows belongs to the goroutine that makes the call.
 	answered  bool
 	operation string // that the server has made of it, as far as it has told
 }
 
-func newCall(ctx context.Context, q *jsonrpc.Request) *call {
-	c := &call{request: q, alone: standsAlone(q.Params), wrote: make(chan struct{})}
+func newCall(ctx context.Context, q *jsonrpc.Request, after <-chan struct{}) *call {
+	c := &call{request: q, alone: standsAlone(q.Params), wrote: make(chan struct{}), after: after, over: make(chan struct{})}
 	if c.alone && q.Method == "tools/call" {
 		c.key = rand.Text()
 	}
@@ -47,7 +51,14 @@ func (r *Relay) call(ctx context.Context, c *call) {
 		delete(r.calls, c.request.ID)
 		r.mu.Unlock()
 		c.giveUp(nil)
+		close(c.over)
 	}()
+	if !c.alone && !await(ctx, c.after) {
+		if errors.Is(context.Cause(ctx), errCancelled) {
+			r.refuse(ctx, c, errCancelled.Error())
+		}
+		return
+	}
 	if listensForLists(c.request) {
 		r.away(ctx, c, "", "")
 		return

@@ -43,7 +43,10 @@ type Relay struct {
 	standIn *standIn
 	contact *contact
 	work    sync.WaitGroup
-	outbox  chan jsonrpc.Message // what the client tells the server, in order
+	outbox  chan told // what the client tells the server, in order
+	// stands is closed when what the client said of its session so far has taken effect.
+	// It belongs to the goroutine that reads from the client.
+	stands <-chan struct{}
 
 	mu        sync.Mutex // guards what follows
 	calls     map[jsonrpc.ID]*call
@@ -52,6 +55,12 @@ type Relay struct {
 	hello     json.RawMessage // the client's initialize, nil before and without one
 	ready     bool            // the client has said that it is initialized
 	listening map[*session]bool
+}
+
+// told is what the client tells the server, to be passed on when its session stands.
+type told struct {
+	message jsonrpc.Message
+	after   <-chan struct{}
 }
 
 // NewRelay makes a Relay.
@@ -63,8 +72,10 @@ func NewRelay(c Config) (*Relay, error) {
 		c.Token = func() (string, error) { return "", nil }
 	}
 	c.Start = cmp.Or(c.Start, DefaultStart)
+	stands := make(chan struct{})
+	close(stands) // nothing is said of one yet
 	r := &Relay{
-		c: c, outbox: make(chan jsonrpc.Message, 64),
+		c: c, outbox: make(chan told, 64), stands: stands,
 		calls: map[jsonrpc.ID]*call{}, asked: map[jsonrpc.ID]question{}, listening: map[*session]bool{},
 	}
 	r.contact = newContact(c.Logger, r.reach, r.owed, r.recheck)
@@ -139,19 +150,23 @@ func (r *Relay) take(ctx context.Context, m jsonrpc.Message) {
 	case !isRequest:
 		r.enqueue(ctx, m)
 	case q.IsCall():
-		c := newCall(ctx, q)
+		c := newCall(ctx, q, r.stands)
+		if q.Method == "initialize" {
+			r.stands = c.over
+		}
 		r.mu.Lock()
 		r.calls[q.ID] = c
 		r.mu.Unlock()
 		r.work.Go(func() { r.call(c.ctx, c) })
 	case q.Method == "notifications/initialized":
-		r.standIn.tell(ctx, q)
-		r.mu.Lock()
-		r.ready = true
-		r.mu.Unlock()
-		if l := r.contact.current(); l != nil {
-			r.listenTo(l, l.current())
-		}
+		after, over := r.stands, make(chan struct{})
+		r.stands = over
+		r.work.Go(func() {
+			defer close(over)
+			if await(ctx, after) {
+				r.initialized(ctx, q)
+			}
+		})
 	case q.Method == "notifications/cancelled":
 		r.cancel(ctx, q)
 	default:
@@ -159,9 +174,30 @@ func (r *Relay) take(ctx context.Context, m jsonrpc.Message) {
 	}
 }
 
+// await waits for what has to be over first. It is false if ctx ends before.
+func await(ctx context.Context, after <-chan struct{}) bool {
+	select {
+	case <-after:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// initialized notes that the client is ready for what a server says unasked.
+func (r *Relay) initialized(ctx context.Context, q *jsonrpc.Request) {
+	r.standIn.tell(ctx, q)
+	r.mu.Lock()
+	r.ready = true
+	r.mu.Unlock()
+	if l := r.contact.current(); l != nil {
+		r.listenTo(l, l.current())
+	}
+}
+
 func (r *Relay) enqueue(ctx context.Context, m jsonrpc.Message) {
 	select {
-	case r.outbox <- m:
+	case r.outbox <- told{m, r.stands}:
 	case <-ctx.Done():
 	}
 }
@@ -171,8 +207,10 @@ func (r *Relay) enqueue(ctx context.Context, m jsonrpc.Message) {
 func (r *Relay) tellServer(ctx context.Context) {
 	for {
 		select {
-		case m := <-r.outbox:
-			r.tell(ctx, m)
+		case t := <-r.outbox:
+			if await(ctx, t.after) {
+				r.tell(ctx, t.message)
+			}
 		case <-ctx.Done():
 			return
 		}

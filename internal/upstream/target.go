@@ -6,10 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -66,7 +68,21 @@ func socketTarget(path string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
+	// It may come later, but what is something else does not become a socket.
+	if st, err := os.Stat(abs); err == nil && st.Mode().Type() != fs.ModeSocket {
+		return Target{}, fmt.Errorf("%s is no socket, but %s", abs, kindOf(st.Mode()))
+	}
 	return Target{Name: abs, socket: abs, endpoint: &url.URL{Scheme: "http", Host: "gearbox", Path: defaultPath}}, nil
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m.IsRegular():
+		return "a regular file"
+	}
+	return "something else"
 }
 
 // Exposed reports whether what is sent can be read on the way.

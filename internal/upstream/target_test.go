@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -49,4 +51,20 @@ func FuzzAnnouncing(f *testing.F) {
 			t.Errorf("%q became %q", in, out)
 		}
 	})
+}
+
+func TestAPathOfSomethingElseIsNoTarget(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{file: "a regular file", dir: "a directory"} {
+		if _, err := ParseTarget(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := ParseTarget(filepath.Join(dir, "later")); err != nil {
+		t.Errorf("a socket that may come: %v", err)
+	}
 }

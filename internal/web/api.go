@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,24 +49,38 @@ type api struct {
 }
 
 func (a *api) routes(mux handles) {
-	mux.Handle("GET "+pathAPI+"operations", a.as(getTool, a.list))
-	mux.Handle("GET "+pathAPI+"operations/{id}", a.as(getTool, a.get))
+	mux.Handle("GET "+pathAPI+"operations", a.as(getTool, a.list, "limit", "before"))
+	mux.Handle("GET "+pathAPI+"operations/{id}", a.as(getTool, a.get, "wait_seconds"))
 	mux.Handle("POST "+pathAPI+"operations/{id}/cancel", a.as(cancelTool, a.cancel))
 }
 
-// as lets those answer who may call a tool.
-func (a *api) as(tool string, h func(http.ResponseWriter, *http.Request, execution.Principal) error) http.Handler {
+// as lets those answer who may call a tool, if the query has these parameters alone.
+func (a *api) as(tool string, h func(http.ResponseWriter, *http.Request, execution.Principal) error, parameters ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := execution.CallerOf(r.Context())
 		if !ok || !c.MayCall(tool) {
 			fail(w, http.StatusForbidden, codeForbidden, "this token may not call "+tool)
 			return
 		}
-		if err := h(w, r, c.Principal); err != nil && rejected(w, err) {
+		err := knows(r, parameters...)
+		if err == nil {
+			err = h(w, r, c.Principal)
+		}
+		if err != nil && rejected(w, err) {
 			a.log.LogAttrs(r.Context(), slog.LevelError, "a request failed for a reason of our own",
 				slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 		}
 	})
+}
+
+// knows refuses a query with parameters that mean nothing here: they may be misspelt.
+func knows(r *http.Request, parameters ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+		if !slices.Contains(parameters, name) {
+			return malformed(name, "there is no such parameter of the query here")
+		}
+	}
+	return nil
 }
 
 // operation is one line of a list.

@@ -62,16 +62,19 @@ type approvals struct {
 }
 
 func (a *approvals) routes(mux handles) {
-	mux.Handle("GET "+pathApprovals, a.answer(a.list))
+	mux.Handle("GET "+pathApprovals, a.answer(a.list, "limit", "before", "all"))
 	mux.Handle("GET "+pathApprovals+"/events", http.HandlerFunc(a.events))
 	mux.Handle("GET "+pathApprovals+"/{id}", a.answer(a.get))
 	mux.Handle("POST "+pathApprovals+"/{id}", a.answer(a.decide))
 }
 
-// answer makes a handler of what may fail.
-func (a *approvals) answer(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+// answer makes a handler of what may fail, for queries with these parameters alone.
+func (a *approvals) answer(h func(http.ResponseWriter, *http.Request) error, parameters ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := h(w, r)
+		err := knows(r, parameters...)
+		if err == nil {
+			err = h(w, r)
+		}
 		var refused *approval.RefusedError
 		switch {
 		case err == nil:

@@ -116,6 +116,37 @@ func TestWhoComesIsRecordedOncePerSessionAndHour(t *testing.T) {
 	visit(0, "Mcp-Method", "tools/call")
 }
 
+func TestTheRecordIsNotFilledBySessions(t *testing.T) {
+	book, now := &logBook{}, time.Unix(1_000_000, 0)
+	l := newLogins(book, discard(), func() time.Time { return now })
+	session := func(p execution.Principal) {
+		t.Helper()
+		if err := l.accepted(request(t, http.MethodPost, "/mcp"), execution.Caller{Principal: p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 * sessionBurst {
+		session("token:a")
+	}
+	if n := len(book.take()); n != sessionBurst {
+		t.Errorf("%d recorded", n)
+	}
+	session("token:b")
+	if got := book.take(); len(got) != 1 || got[0].Principal != "token:b" || got[0].Unrecorded != 0 {
+		t.Errorf("another principal: %+v", got)
+	}
+	now = now.Add(sessionEvery)
+	book.broken = errors.New("the disk is full")
+	if err := l.accepted(request(t, http.MethodPost, "/mcp"), execution.Caller{Principal: "token:a"}); err == nil {
+		t.Error("who could not be recorded came in")
+	}
+	book.broken = nil
+	session("token:a")
+	if got := book.take(); len(got) != 1 || got[0].Unrecorded != 9*sessionBurst {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestWhoIsTurnedAwayIsRecordedWithTheReason(t *testing.T) {
 	s := start(t, Config{}, nil)
 	secret := s.create("a", token.Rights{})
@@ -177,6 +208,11 @@ func TestTheAPIShowsEachPrincipalItsOwnOperationsAlone(t *testing.T) {
 		{a, "GET", "operations?limit=1&before=op_3", 200, `"op_1"`, `"op_3"`},
 		{a, "GET", "operations?limit=0", 400, `"limit"`, ""},
 		{a, "GET", "operations?limit=x", 400, `"limit"`, ""},
+		{a, "GET", "operations?limit=1&cursor=x", 400, `"cursor"`, ""},
+		{a, "GET", "operations/op_1?wait=5", 400, `"wait"`, ""},
+		{a, "POST", "operations/op_3/cancel?force=1", 400, `"force"`, ""},
+		{a, "GET", "nothing", 404, "NOT_FOUND", ""},
+		{a, "DELETE", "operations/op_1", 404, "NOT_FOUND", ""},
 		{a, "GET", "operations/op_1", 200, `"stdout":"1\n"`, ""},
 		{a, "GET", "operations/op_1?wait_seconds=5", 200, `"stdout"`, ""},
 		{a, "GET", "operations/op_1?wait_seconds=NaN", 400, `"wait_seconds"`, ""},

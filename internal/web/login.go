@@ -27,8 +27,8 @@ type Login struct {
 	UserAgent string
 	// Reason is why somebody was turned away.
 	Reason string
-	// Unrecorded is how many others were turned away before, and left out because they
-	// came too fast.
+	// Unrecorded is how many were left out before because they came too fast: others that
+	// were turned away, or of who came in, more sessions from the same address.
 	Unrecorded int
 }
 
@@ -46,19 +46,23 @@ const (
 	// refusalBurst are the refusals that are recorded at once, and then one each second:
 	// everybody can be turned away, and the record is not theirs to fill.
 	refusalBurst = 60
+	// sessionBurst are the sessions of one principal from one address that are recorded at
+	// once, and then one each sessionEvery: who may come in may open any number.
+	sessionBurst = 20
+	sessionEvery = time.Minute
 	// maxUserAgent bounds what a client says of itself.
 	maxUserAgent = 200
 )
 
-// logins records who comes: once for each session, and where the protocol has none,
-// once an hour for each principal and address.
+// logins records who comes: once for each session, as far as those do not come too fast,
+// and where the protocol has none, once an hour for each principal and address.
 type logins struct {
 	sink Logins // nil for none
 	log  *slog.Logger
 	now  func() time.Time
 
 	mu         sync.Mutex // guards what follows
-	visitors   map[visitor]time.Time
+	visitors   map[visitor]*visits
 	refusals   *rate.Limiter
 	unrecorded int
 }
@@ -68,50 +72,83 @@ type visitor struct {
 	remote string
 }
 
+// visits are those of one visitor.
+type visits struct {
+	recorded   time.Time // when one last was
+	sessions   *rate.Limiter
+	unrecorded int
+}
+
 func newLogins(sink Logins, log *slog.Logger, now func() time.Time) *logins {
-	return &logins{sink: sink, log: log, now: now, visitors: map[visitor]time.Time{}, refusals: rate.NewLimiter(1, refusalBurst)}
+	return &logins{sink: sink, log: log, now: now, visitors: map[visitor]*visits{}, refusals: rate.NewLimiter(1, refusalBurst)}
 }
 
 // accepted records who comes in, unless that is known.
 func (l *logins) accepted(r *http.Request, c execution.Caller) error {
-	if l.sink == nil || !l.news(visitor{c.Principal, remoteOf(r)}, opensSession(r)) {
+	if l.sink == nil {
 		return nil
 	}
-	err := l.sink.Login(r.Context(), Login{Accepted: true, Principal: c.Principal, Remote: remoteOf(r), UserAgent: userAgent(r)})
+	v := visitor{c.Principal, remoteOf(r)}
+	before, news := l.news(v, opensSession(r))
+	if !news {
+		return nil
+	}
+	err := l.sink.Login(r.Context(), Login{Accepted: true, Principal: c.Principal, Remote: v.remote, UserAgent: userAgent(r), Unrecorded: before})
 	if err != nil {
-		l.forget(visitor{c.Principal, remoteOf(r)})
+		l.unmark(v, before)
 		return fmt.Errorf("record who comes in: %w", err)
 	}
 	return nil
 }
 
-// news notes a visit and reports whether it is to be recorded.
-func (l *logins) news(v visitor, session bool) bool {
+// news notes a visit and reports whether it is to be recorded, and how many before it
+// were not because they came too fast.
+func (l *logins) news(v visitor, session bool) (before int, news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	last, known := l.visitors[v]
-	if known && !session && now.Sub(last) < loginAgain {
-		return false
+	known := l.visitors[v]
+	if known == nil {
+		l.makeRoom(now)
+		known = &visits{sessions: rate.NewLimiter(rate.Every(sessionEvery), sessionBurst)}
+		l.visitors[v] = known
 	}
-	if len(l.visitors) >= maxVisitors {
-		for old, at := range l.visitors {
-			if now.Sub(at) >= loginAgain {
-				delete(l.visitors, old)
-			}
-		}
-		if len(l.visitors) >= maxVisitors {
-			clear(l.visitors) // they are recorded once more
-		}
+	due := now.Sub(known.recorded) >= loginAgain
+	switch {
+	case !session && !due:
+		return 0, false
+	case session && !known.sessions.AllowN(now, 1) && !due:
+		known.unrecorded++
+		return 0, false
 	}
-	l.visitors[v] = now
-	return true
+	before, known.unrecorded, known.recorded = known.unrecorded, 0, now
+	return before, true
 }
 
-func (l *logins) forget(v visitor) {
+// makeRoom forgets visitors that have not come for long, when there are many. The mutex
+// is held.
+func (l *logins) makeRoom(now time.Time) {
+	if len(l.visitors) < maxVisitors {
+		return
+	}
+	for old, v := range l.visitors {
+		if now.Sub(v.recorded) >= loginAgain && v.unrecorded == 0 {
+			delete(l.visitors, old)
+		}
+	}
+	if len(l.visitors) >= maxVisitors {
+		clear(l.visitors) // they are recorded once more
+	}
+}
+
+// unmark takes back that a visit was recorded, which was to tell of others before it.
+func (l *logins) unmark(v visitor, before int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.visitors, v)
+	if known := l.visitors[v]; known != nil {
+		known.recorded = time.Time{}
+		known.unrecorded += before
+	}
 }
 
 // refused records who is turned away.

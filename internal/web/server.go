@@ -226,6 +226,7 @@ func (s *Server) routes(description http.Handler) *http.ServeMux {
 	mux.HandleFunc("GET "+pathHealth, alive)
 	mux.Handle("GET "+pathReady, s.probe)
 	inside := http.NewServeMux()
+	inside.HandleFunc("/", nothing)
 	(&api{s.c.Operations, s.c.Lister, s.c.Logger}).routes(inside)
 	if s.c.Metrics != nil {
 		inside.Handle("GET "+pathMetrics, s.c.Metrics)
@@ -233,6 +234,7 @@ func (s *Server) routes(description http.Handler) *http.ServeMux {
 	}
 	if s.c.Approvals != nil {
 		decisions := http.NewServeMux()
+		decisions.HandleFunc("/", nothing)
 		(&approvals{asked: s.c.Approvals, feed: s.feed, log: s.c.Logger, now: s.c.Now, beat: heartbeat}).routes(decisions)
 		h := s.bearer.require(limit(maxDecision, decisions), token.Operator)
 		mux.Handle(pathApprovals, h)
@@ -241,10 +243,13 @@ func (s *Server) routes(description http.Handler) *http.ServeMux {
 	mux.Handle("GET "+pathDescription, s.bearer.require(description, token.Agent, token.Operator))
 	mux.Handle(pathAPI, s.bearer.require(limit(maxSmallBody, inside), token.Agent))
 	mux.Handle(pathMCP, s.bearer.require(limit(s.c.MaxMessage, s.c.MCP.HTTPHandler()), token.Agent))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, http.StatusNotFound, execution.CodeNotFound, "there is nothing here; agents connect to "+pathMCP)
-	})
+	mux.HandleFunc("/", nothing)
 	return mux
+}
+
+// nothing answers where nothing is, and methods that are of no use there.
+func nothing(w http.ResponseWriter, _ *http.Request) {
+	fail(w, http.StatusNotFound, execution.CodeNotFound, "there is nothing here; agents connect to "+pathMCP)
 }
 
 // limit bounds the body. One that says that it is longer is refused unread.

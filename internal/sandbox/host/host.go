@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/guest"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/subprocess"
 )
 
 // Name is the backend's name in answers and reports.
@@ -80,8 +82,11 @@ func (b *Backend) probeInterpreter(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find interpreter: %w", err)
 	}
-	out, err := exec.CommandContext(ctx, python.Executable, "-I", "-c", ask).Output()
-	version := strings.TrimSpace(string(out))
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, python.Executable, "-I", "-c", ask)
+	cmd.Stdout = &out
+	err = subprocess.Run(cmd)
+	version := strings.TrimSpace(out.String())
 	if err != nil {
 		return "", fmt.Errorf("run %s: %s: %w", python.Executable, version, err)
 	}
