@@ -56,7 +56,7 @@ func (w WebOptions) grace() time.Duration {
 // On reports whether requests come in over HTTP at all.
 func (w WebOptions) On() bool { return w.HTTP != "" || w.Unix != "" }
 
-// ListenWeb begins to listen where the options say. Requests are answered by
+// ListenWeb begins to listen where the options say, and records the start. Requests are answered by
 // [Sidecar.ServeWeb]; until then they wait.
 func (s *Sidecar) ListenWeb(ctx context.Context, o WebOptions, l *slog.Logger) (*web.Server, error) {
 	if o.HTTP == "" && o.TLSCert+o.TLSKey != "" {
@@ -76,6 +76,9 @@ func (s *Sidecar) ListenWeb(ctx context.Context, o WebOptions, l *slog.Logger) (
 	}
 	if o.Unix != "" && err == nil {
 		err = server.ListenUnix(ctx, o.Unix)
+	}
+	if err == nil {
+		err = s.recordStart(ctx, s.optionsInForce(), TransportHTTP)
 	}
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
