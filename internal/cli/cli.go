@@ -79,7 +79,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "gearbox", Short: "Run code for AI agents in a kernel sandbox", Long: about + "\n\n" + exitCodes,
 		SilenceErrors: true, SilenceUsage: true, // complain prints, once and in one form
-		PersistentPreRunE: saysSomething,
+		PersistentPreRunE:          saysSomething,
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
 		SuggestionsMinimumDistance: 2,
 	}

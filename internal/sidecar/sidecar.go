@@ -80,6 +80,11 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err != nil {
 		return nil, err
 	}
+	if o.Transport.serves() {
+		if err := o.checkServing(dir); err != nil {
+			return nil, err
+		}
+	}
 	redactor, err := logging.NewRedactor(o.Redact)
 	if err != nil {
 		return nil, err
