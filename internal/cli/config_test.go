@@ -442,6 +442,38 @@ func TestAConfigurationIsAsItShouldBeWhereAServerWouldStart(t *testing.T) {
 	}
 }
 
+func TestAGearThatCannotBeIsAnErrorAlsoWhereItIsOverruled(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, variable string
+		args           []string
+		want           string
+	}{
+		"in the file under a flag":      {"gear: nope\n", "", []string{"--gear", "restricted"}, "gearbox.yaml:1:7"},
+		"in the file under a variable":  {"gear: nope\n", "restricted", nil, "gearbox.yaml:1:7"},
+		"in the variable under a flag":  {"", "nope", []string{"--gear", "restricted"}, "GEARBOX_GEAR"},
+		"a file of a gear is not there": {"gear: gears/nope.yaml\n", "", []string{"--gear", "restricted"}, "gearbox.yaml:1:7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t)
+			t.Setenv("GEARBOX_GEAR", c.variable)
+			if err := os.WriteFile(filepath.Join(os.Getenv("GEARBOX_DATA_DIR"), config.FileName), []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, words := range [][]string{{"config", "check"}, {"config", "print"}, {"serve"}, {"exec", "-c", "1"}} {
+				code, stdout, stderr := command(t, "", append(words, c.args...)...)
+				if code == 0 || stdout != "" || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, "nope") {
+					t.Errorf("%v: exit code %d, stdout %q, stderr %q", words, code, stdout, stderr)
+				}
+			}
+		})
+	}
+	alone(t)
+	t.Setenv("GEARBOX_GEAR", "read_only")
+	if l, err := load(parsed(t, "--gear", "restricted")); err != nil || l.server.Gear != "restricted" {
+		t.Errorf("%v", err)
+	}
+}
+
 // FuzzConfigurationFile: a file is an error with its name, or prints and reads back to
 // the same settings, which the schema accepts too.
 func FuzzConfigurationFile(f *testing.F) {
