@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -78,6 +79,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "gearbox", Short: "Run code for AI agents in a kernel sandbox", Long: about + "\n\n" + exitCodes,
 		SilenceErrors: true, SilenceUsage: true, // complain prints, once and in one form
+		PersistentPreRunE:          saysSomething,
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
 		SuggestionsMinimumDistance: 2,
 	}
@@ -89,6 +91,30 @@ func (a *app) root() *cobra.Command {
 		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.approvalsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
 		a.gearCommand(), a.configCommand(), a.versionCommand())
 	return root
+}
+
+// saysSomething refuses flags that were given with nothing in them, most likely by a
+// variable of a script that was not set: what was meant to bound something would bound
+// nothing. Settings and code have checks of their own.
+func saysSomething(c *cobra.Command, _ []string) error {
+	var errs []error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		said := []string{f.Value.String()}
+		list, several := f.Value.(pflag.SliceValue)
+		switch {
+		case several:
+			said = list.GetSlice()
+		case f.Value.Type() != "string" || f.Name == "code":
+			return
+		}
+		if len(said) == 0 || slices.Contains(said, "") {
+			errs = append(errs, fmt.Errorf("--%s is empty", f.Name))
+		}
+	})
+	if len(errs) > 0 {
+		return usage("say what is meant, or leave it out; perhaps a variable is not set", "%w", errors.Join(errs...))
+	}
+	return nil
 }
 
 // flagError adds the flag that was probably meant.

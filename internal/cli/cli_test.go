@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,50 @@ func TestWrongUsageIsExplainedAndExits121(t *testing.T) {
 				t.Errorf("stderr %q: want %q in it", stderr, c.message)
 			}
 		})
+	}
+}
+
+func TestAFlagThatWasGivenSaysSomething(t *testing.T) {
+	for _, args := range [][]string{
+		{"token", "create", "a", "--gear", ""},
+		{"token", "create", "a", "--tools", ""},
+		{"token", "create", "a", "--tools", "execute_code,"},
+		{"token", "create", "a", "--languages", ""},
+		{"token", "create", "a", "--languages", "python,"},
+		{"token", "create", "a", "--expires", ""},
+		{"token", "create", "a", "--rate", "0"},
+		{"token", "create", "a", "--concurrency", "0"},
+		{"token", "create", "a", "--concurrency", ""},
+		{"token", "list", "--data-dir", ""},
+		{"approvals", "approve", "7f3a", "--hash", ""},
+		{"approvals", "deny", "7f3a", "--message", ""},
+		{"approvals", "show", "7f3a", "--file", ""},
+		{"audit", "verify", "--anchor", ""},
+		{"audit", "list", "--principal", ""},
+		{"operations", "list", "--status", ""},
+		{"connect", "--token-file", ""},
+		{"install", "--client", "cursor", "--connect", ""},
+		{"install", "--client", "cursor", "--gear", ""},
+		{"exec", "--stdin", "", "-c", "1"},
+		{"serve", "--http", ""},
+		{"serve", "--unix", ""},
+		{"serve", "--http-host", ""},
+		{"serve", "--http-origin", ""},
+		{"serve", "--tls-cert", ""},
+		{"serve", "--deny", ""},
+		{"serve", "--minimum-isolation", ""},
+		{"config", "check", "--gear", ""},
+	} {
+		alone(t)
+		t.Setenv("HOME", t.TempDir())
+		dir := os.Getenv("GEARBOX_DATA_DIR")
+		code, stdout, stderr := command(t, "", args...)
+		if code != exitUsage && !(args[0] == "config" && code == exitFailed) || stdout != "" || !strings.Contains(stderr, "--") {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+		if made, err := os.ReadDir(dir); err != nil || len(made) > 0 {
+			t.Errorf("%q: made %v, %v", args, made, err)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gearbox-mcp/gearbox/internal/config"
+	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 )
 
 const configHelp = `Settings are written in gearbox.yaml in the data directory, in the file that --config or
@@ -28,14 +30,14 @@ func (a *app) configCheckCommand() *cobra.Command {
 	var given *config.Given
 	c := &cobra.Command{
 		Use: "check [FILE]", Short: "Say what is wrong with a configuration file",
-		Long: "Say what is wrong with FILE, or with the file that a server would read, together with\nwhat the environment and the flags say. Nothing is started or made. The exit code is 0\nif a server would start with it, 1 if not.",
-		RunE: func(_ *cobra.Command, args []string) error { return a.configCheck(given, args) },
+		Long: "Say what is wrong with FILE, or with the file that a server would read, together with\nwhat the environment and the flags say. Nothing is made, and nothing started but the\ninterpreter of --python. The exit code is 0 if a server would start with it, 1 if not;\nwhether a port or a socket is free is found out by the server alone.",
+		RunE: func(c *cobra.Command, args []string) error { return a.configCheck(c.Context(), given, args) },
 	}
 	given = (&settings{}).table().Declare(c.Flags(), nil)
 	return c
 }
 
-func (a *app) configCheck(given *config.Given, args []string) error {
+func (a *app) configCheck(ctx context.Context, given *config.Given, args []string) error {
 	switch {
 	case len(args) > 1:
 		return usage("check them one by one", "config check takes one file: %q is too much", args[1])
@@ -46,7 +48,7 @@ func (a *app) configCheck(given *config.Given, args []string) error {
 	}
 	l, err := load(given)
 	if err == nil {
-		err = l.check()
+		err = l.resolved.Explain(sidecar.CheckStart(ctx, l.server))
 	}
 	if err != nil {
 		return failed(exitFailed, err)

@@ -392,6 +392,88 @@ func TestAFileThatIsNamedHasToBeThereAndPrivate(t *testing.T) {
 	}
 }
 
+func TestAConfigurationIsAsItShouldBeWhereAServerWouldStart(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "cert.pem")
+	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args       []string
+		file       string // of the configuration
+		tokens     string
+		want, also string
+	}{
+		"open to everybody":     {args: []string{"--http", "1.2.3.4:80"}, want: "there is no token"},
+		"half of TLS":           {args: []string{"--http", "127.0.0.1:0", "--tls-cert", broken}, want: "go together"},
+		"TLS files not there":   {args: []string{"--http", "127.0.0.1:0", "--tls-cert", "/none.pem", "--tls-key", "/none.key"}, want: "/none.pem"},
+		"no certificate":        {args: []string{"--http", "127.0.0.1:0", "--tls-cert", broken, "--tls-key", broken}, want: "find any PEM data"},
+		"TLS without HTTP":      {args: []string{"--tls-cert", broken, "--tls-key", broken}, want: "for --http, which is not there"},
+		"a host as an origin":   {args: []string{"--http", "127.0.0.1:0", "--http-origin", "evil.com"}, want: "is no origin"},
+		"any origin":            {args: []string{"--http-origin", "*"}, want: "is no origin"},
+		"any host":              {args: []string{"--http", "127.0.0.1:0", "--http-host", "*"}, want: "name of a host"},
+		"no interpreter":        {args: []string{"--python", "/nope"}, want: "/nope"},
+		"a socket in no place":  {args: []string{"--unix", "/nope/s.sock"}, want: "/nope"},
+		"a socket on a file":    {args: []string{"--unix", broken}, want: "something else"},
+		"no secret of webhooks": {args: []string{"--approvals-webhook-url", "https://a.example/", "--approvals-webhook-secret-file", "/nope"}, want: "/nope"},
+		"broken tokens":         {args: []string{"--http", "127.0.0.1:0"}, tokens: "{", want: "tokens.json"},
+		"told with its place":   {file: "http:\n  address: 127.0.0.1:0\n  origins: [\"https://a.example\", \"*\"]\n", want: "gearbox.yaml:3:", also: "http.origins"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t)
+			t.Setenv("HOME", t.TempDir())
+			for file, text := range map[string]string{config.FileName: c.file, "tokens.json": c.tokens} {
+				if text == "" {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(os.Getenv("GEARBOX_DATA_DIR"), file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for words, want := range map[string]int{"config check": exitFailed, "serve": exitUsage} {
+				code, stdout, stderr := command(t, "", append(strings.Fields(words), c.args...)...)
+				if code != want || stdout != "" || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, c.also) {
+					t.Errorf("%s: exit code %d, stdout %q, stderr %q", words, code, stdout, stderr)
+				}
+			}
+			if _, stdout, _ := command(t, "", "audit", "list", "--type", "config"); stdout != "" {
+				t.Errorf("a server that did not start recorded %s", stdout)
+			}
+		})
+	}
+}
+
+func TestAGearThatCannotBeIsAnErrorAlsoWhereItIsOverruled(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, variable string
+		args           []string
+		want           string
+	}{
+		"in the file under a flag":      {"gear: nope\n", "", []string{"--gear", "restricted"}, "gearbox.yaml:1:7"},
+		"in the file under a variable":  {"gear: nope\n", "restricted", nil, "gearbox.yaml:1:7"},
+		"in the variable under a flag":  {"", "nope", []string{"--gear", "restricted"}, "GEARBOX_GEAR"},
+		"a file of a gear is not there": {"gear: gears/nope.yaml\n", "", []string{"--gear", "restricted"}, "gearbox.yaml:1:7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t)
+			t.Setenv("GEARBOX_GEAR", c.variable)
+			if err := os.WriteFile(filepath.Join(os.Getenv("GEARBOX_DATA_DIR"), config.FileName), []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, words := range [][]string{{"config", "check"}, {"config", "print"}, {"serve"}, {"exec", "-c", "1"}} {
+				code, stdout, stderr := command(t, "", append(words, c.args...)...)
+				if code == 0 || stdout != "" || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, "nope") {
+					t.Errorf("%v: exit code %d, stdout %q, stderr %q", words, code, stdout, stderr)
+				}
+			}
+		})
+	}
+	alone(t)
+	t.Setenv("GEARBOX_GEAR", "read_only")
+	if l, err := load(parsed(t, "--gear", "restricted")); err != nil || l.server.Gear != "restricted" {
+		t.Errorf("%v", err)
+	}
+}
+
 // FuzzConfigurationFile: a file is an error with its name, or prints and reads back to
 // the same settings, which the schema accepts too.
 func FuzzConfigurationFile(f *testing.F) {

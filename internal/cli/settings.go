@@ -339,7 +339,22 @@ func load(given *config.Given) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fill(r), nil
+	l := fill(r)
+	return l, l.checkOverruled()
+}
+
+// checkOverruled finds gears that cannot be, where a stronger place names another one: it
+// would come as a surprise the day that place says nothing.
+func (l *loaded) checkOverruled() error {
+	var errs []error
+	for _, i := range l.resolved.Overruled("gear") {
+		o := l.server
+		o.Gear = i.Text
+		if err := sidecar.CheckGear(o); err != nil {
+			errs = append(errs, i.Wrong(err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func fill(r *config.Resolved) *loaded {

@@ -51,6 +51,11 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Make a token", Long: tokenCreateHelp, Args: oneName,
 		RunE: func(c *cobra.Command, args []string) error {
+			for flag, n := range map[string]int{"rate": r.Rate, "concurrency": r.Concurrency} {
+				if c.Flags().Changed(flag) && n < 1 {
+					return usage("leave it out for what the server says", "--%s %d: must be 1 or more", flag, n)
+				}
+			}
 			for _, name := range languages {
 				l, err := execution.ParseLanguage(name)
 				if err != nil {

@@ -67,6 +67,14 @@ func (r *Resolved) Explain(err error) error {
 	return &strictyaml.FileError{File: from.Name, Line: from.Line, Column: from.Column, Message: text}
 }
 
+// Wrong says where a value stands that an error is about.
+func (i Item) Wrong(err error) error {
+	if i.From.Source != SourceFile {
+		return fmt.Errorf("%s %w", i.From.Name, err)
+	}
+	return &strictyaml.FileError{File: i.From.Name, Line: i.From.Line, Column: i.From.Column, Message: err.Error()}
+}
+
 // place is where the value stands that an error is about. A value that the setting does
 // not have comes from elsewhere.
 func (r *Resolved) place(about settingError) Origin {

@@ -26,15 +26,16 @@ type Resolved struct {
 	// Warnings are sentences for the operator about what was written in vain.
 	Warnings []string
 
-	table  Table
-	values map[string]Entry
+	table     Table
+	values    map[string]Entry
+	overruled map[string][]Item
 }
 
 // Load reads every place and decides which one wins: flags, then variables, then the
 // file, then variables of other programs. The error is everything that is wrong in any
 // of them, also where a stronger place overrules it.
 func (t Table) Load(s Sources) (*Resolved, error) {
-	r := &Resolved{table: t, values: map[string]Entry{}}
+	r := &Resolved{table: t, values: map[string]Entry{}, overruled: map[string][]Item{}}
 	given, errGiven := s.Given.Layer()
 	environ, errEnviron := t.environment(s.Environ)
 	if err := errors.Join(errGiven, errEnviron); err != nil {
@@ -57,6 +58,7 @@ func (t Table) Load(s Sources) (*Resolved, error) {
 	for _, s := range t {
 		if e, ok := winner(s, given, environ, file, foreign); ok {
 			r.values[s.Flag] = e
+			r.overruled[s.Flag] = weaker(s, e, given, environ, file)
 		}
 	}
 	return r, nil
@@ -80,6 +82,17 @@ func winner(s Setting, layers ...Layer) (Entry, bool) {
 	return all, found
 }
 
+// weaker are the values that layers say and that are not the one that holds.
+func weaker(s Setting, holds Entry, layers ...Layer) []Item {
+	var all []Item
+	for _, l := range layers {
+		if e, ok := l[s.Flag]; ok && !s.Adds && e.From != holds.From {
+			all = append(all, e.Items...)
+		}
+	}
+	return all
+}
+
 // Fill puts the values into the variables of a table with the same settings.
 func (r *Resolved) Fill(t Table) {
 	for _, s := range t {
@@ -88,6 +101,10 @@ func (r *Resolved) Fill(t Table) {
 		}
 	}
 }
+
+// Overruled are the values of a setting that do not hold, because a stronger place says
+// something else.
+func (r *Resolved) Overruled(flag string) []Item { return r.overruled[flag] }
 
 // From is where the value of a setting was written.
 func (r *Resolved) From(flag string) Origin {

@@ -47,7 +47,7 @@ func builtinShapes() []shape {
 		{
 			needles: []string{"authorization"},
 			pattern: regexp.MustCompile(`(?i)authorization[\\"']*\s*[:=]\s*[\\"']*(?:[A-Za-z0-9-]+[ \t]+)?`),
-			value:   func(s string) int { return upTo(s, " \t\r\n\"',;") },
+			value:   authorization,
 		},
 		{
 			needles: []string{
@@ -78,6 +78,17 @@ func builtinShapes() []shape {
 			value:   setting,
 		},
 	}
+}
+
+// authorization is the length of what follows a scheme of authorization, or stands in its
+// place. The name of a common scheme alone, as in a sentence about the header, is none.
+func authorization(s string) int {
+	n := upTo(s, " \t\r\n\"',;")
+	switch strings.ToLower(strings.TrimRight(s[:n], ".)")) {
+	case "basic", "bearer", "digest", "negotiate":
+		return 0
+	}
+	return n
 }
 
 // setting is the length of a value as programs write them: in quotes, which may lack

@@ -51,7 +51,7 @@ func (r *Redactor) attr(a slog.Attr) slog.Attr {
 	case r.Secret(a.Key):
 		return slog.String(a.Key, Mask)
 	case v.Kind() == slog.KindString:
-		return slog.String(a.Key, r.Text(v.String()))
+		return slog.String(a.Key, r.Field(a.Key, v.String()))
 	case v.Kind() == slog.KindGroup:
 		return slog.Attr{Key: a.Key, Value: slog.GroupValue(r.attrs(v.Group())...)}
 	case v.Kind() == slog.KindAny:
@@ -69,7 +69,7 @@ func (r *Redactor) Value(key string, v any) any {
 		return Mask
 	}
 	if s, ok := textOf(v); ok {
-		return r.Text(s)
+		return r.Field(key, s)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Redactor) Value(key string, v any) any {
 	if err := d.Decode(&plain); err != nil {
 		return r.Text(fmt.Sprintf("[not to be read: %v]", err))
 	}
-	return r.walk(plain)
+	return r.walk(key, plain)
 }
 
 // textOf is the text of a value that is one: a string of any type or an error.
@@ -107,14 +107,14 @@ func textOf(v any) (s string, ok bool) {
 	return "", false
 }
 
-// walk masks what came out of JSON, in its place.
-func (r *Redactor) walk(v any) any {
+// walk masks what came out of JSON and stands at a key, in its place.
+func (r *Redactor) walk(key string, v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.Text(v)
+		return r.Field(key, v)
 	case []any:
 		for i := range v {
-			v[i] = r.walk(v[i])
+			v[i] = r.walk(key, v[i])
 		}
 		return v
 	case map[string]any:
@@ -122,7 +122,7 @@ func (r *Redactor) walk(v any) any {
 		for k, inner := range v {
 			masked := any(Mask)
 			if inner == nil || !r.Secret(k) {
-				masked = r.walk(inner)
+				masked = r.walk(k, inner)
 			}
 			out[r.Text(k)] = masked
 		}

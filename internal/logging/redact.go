@@ -108,11 +108,19 @@ func (r *Redactor) Text(s string) string {
 	return Mask
 }
 
+// principal is the name of the holder of a token, which looks like a setting. Names are
+// no secrets; that of a token has at most as many characters as here, see package token.
+var principal = regexp.MustCompile(`^token:[a-z0-9][a-z0-9._-]{0,62}$`)
+
 // Field masks the value of a key: as a whole if the key says that it is secret, else
-// like any text.
+// like any text. Where a principal is expected its name stays, if it holds no secret.
 func (r *Redactor) Field(key, value string) string {
-	if value != "" && r.Secret(key) {
+	switch {
+	case value != "" && r.Secret(key):
 		return Mask
+	case key == "principal" && principal.MatchString(value):
+		kind, name, _ := strings.Cut(value, ":")
+		return kind + ":" + r.Text(name)
 	}
 	return r.Text(value)
 }

@@ -1,6 +1,7 @@
 package logging_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -54,7 +55,8 @@ func TestPlainTextIsLeftAsItIs(t *testing.T) {
 	for _, text := range []string{
 		"", "net(api.github.com:443)", "the rule import(json) of the gear restricted allows it", "https://example.com/@user?x=a@b.c",
 		"POLICY_VIOLATION", "the token was revoked", "sha256:" + strings.Repeat("ab", 32), "op_abcdefghijklmnopqrstuvwxyz234567",
-		"task-force-of-the-sixteenth", "Bearer of news", "read(/workspace/keys.csv)", "mail me@example.com", "monkey=5", "the key: none",
+		"task-force-of-the-sixteenth", "Bearer of news", "read(/workspace/keys.csv)",
+		"send it in the header Authorization: Bearer, and revoke this one", "the header Authorization: Bearer. The operator", "mail me@example.com", "monkey=5", "the key: none",
 	} {
 		if got := red.Text(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -72,6 +74,34 @@ func TestValuesOfSecretKeysAreMaskedWhole(t *testing.T) {
 	for _, key := range []string{"", "tokens_used", "passage", "operation_id", "internal", "ssn2", "key"} {
 		if got := red.Field(key, "anything"); got != "anything" {
 			t.Errorf("%s: %q", key, got)
+		}
+	}
+}
+
+func TestAPrincipalKeepsItsNameWhereOneIsExpected(t *testing.T) {
+	red := redactor(t, logging.Rules{})
+	for _, c := range [][3]string{
+		{"principal", "token:ci", "token:ci"},
+		{"principal", "token:hunter2.of-some_body", "token:hunter2.of-some_body"},
+		{"principal", "local", "local"},
+		{"principal", "token:ghp_" + strings.ToLower(twenty), "token:[redacted]"},
+		{"principal", "token: hunter2", "token: [redacted]"},
+		{"principal", "token:hunter2 and more", "token:[redacted] and more"},
+		{"reason", "token:hunter2", "token:[redacted]"},
+	} {
+		if got := red.Field(c[0], c[1]); got != c[2] {
+			t.Errorf("%s: %q became %q, not %q", c[0], c[1], got, c[2])
+		}
+	}
+	var out strings.Builder
+	log := slog.New(red.Handler(slog.NewJSONHandler(&out, nil)))
+	log.Info("x", "principal", "token:ci", "who", struct {
+		P string `json:"principal"`
+		T string `json:"reason"`
+	}{"token:web", "token:hunter2"})
+	for _, want := range []string{`"principal":"token:ci"`, `"principal":"token:web"`, `"reason":"token:[redacted]"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in %s", want, out.String())
 		}
 	}
 }

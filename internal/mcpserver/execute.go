@@ -85,7 +85,7 @@ func (s *service) settled(ctx context.Context, id execution.ID, res execution.Re
 	case err == nil:
 		return res
 	case errors.As(err, &rejected):
-		s.observer.Rejected(ctx, s.caller.Principal, rejected)
+		s.observer.Rejected(ctx, s.caller.Principal, calling(ctx), rejected)
 		return rejection(rejected)
 	}
 	s.logFailure(ctx, id, err)

@@ -80,7 +80,7 @@ type Observer interface {
 	// ToolCall is told of each call that was answered.
 	ToolCall(tool string, isError bool, took time.Duration)
 	// Rejected is told of each call that was turned away before there was an operation.
-	Rejected(context.Context, execution.Principal, *execution.RejectedError)
+	Rejected(context.Context, execution.Principal, execution.Client, *execution.RejectedError)
 }
 
 // unobserved is nobody.
@@ -88,4 +88,5 @@ type unobserved struct{}
 
 func (unobserved) ToolCall(string, bool, time.Duration) {}
 
-func (unobserved) Rejected(context.Context, execution.Principal, *execution.RejectedError) {}
+func (unobserved) Rejected(context.Context, execution.Principal, execution.Client, *execution.RejectedError) {
+}

@@ -114,6 +114,7 @@ type tool struct {
 func (s *service) guard(t tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, _ error) {
 		start := time.Now()
+		ctx = context.WithValue(ctx, clientKey{}, client(req))
 		defer func() {
 			if p := recover(); p != nil {
 				res = s.failure(ctx, fmt.Errorf("panic in %s: %v\n%s", t.definition.Name, p, debug.Stack()))
@@ -126,6 +127,15 @@ func (s *service) guard(t tool) mcp.ToolHandler {
 		}
 		return res, nil
 	}
+}
+
+// clientKey is where the context of a call has the client.
+type clientKey struct{}
+
+// calling is the client whose call a context is of.
+func calling(ctx context.Context) execution.Client {
+	c, _ := ctx.Value(clientKey{}).(execution.Client)
+	return c
 }
 
 // failure answers an error. Only what a caller can mend is shown to it.

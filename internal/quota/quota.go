@@ -91,7 +91,7 @@ func New(e Engine, b Book, now func() time.Time) *Limiter {
 func (l *Limiter) Submit(ctx context.Context, r execution.Request) (execution.ID, error) {
 	b, err := l.book.Bounds(r.Principal)
 	if err != nil {
-		return "", fmt.Errorf("look up the bounds of %s: %w", r.Principal, err)
+		return "", fmt.Errorf("look up the bounds of the caller: %w", err)
 	}
 	if b == (Bounds{}) {
 		return l.Engine.Submit(ctx, r)

@@ -1,8 +1,12 @@
+//go:build linux
+
 package sidecar_test
 
 import (
 	"encoding/hex"
 	"errors"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,24 +140,74 @@ func TestATokenThatCannotBeWrittenIsRecordedAsNotMade(t *testing.T) {
 	}
 }
 
+// begin starts what a transport makes of the options, and ends it.
+func begin(t *testing.T, o sidecar.Options) {
+	t.Helper()
+	s, err := tryOpen(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Transport == sidecar.TransportHTTP {
+		server, err := s.ListenWeb(t.Context(), sidecar.WebOptions{HTTP: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAServerThatNeverListensHasNotStarted(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	o := sidecar.Options{DataDir: t.TempDir(), Transport: sidecar.TransportHTTP}
+	s := open(t, o)
+	for name, w := range map[string]sidecar.WebOptions{
+		"for everybody without tokens": {HTTP: "0.0.0.0:0"},
+		"without a certificate":        {HTTP: "127.0.0.1:0", TLSCert: "/none.pem", TLSKey: "/none.key"},
+		"a port in use":                {HTTP: taken.Addr().String()},
+		"a socket in nobody's place":   {HTTP: "127.0.0.1:0", Unix: "/none/s.sock"},
+		"no origin":                    {HTTP: "127.0.0.1:0", Origins: []string{"*"}},
+	} {
+		if server, err := s.ListenWeb(t.Context(), w, slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("%s: it listens at %v", name, server.Addresses())
+		}
+	}
+	if events := configEvents(t, o); len(events) != 0 {
+		t.Errorf("%+v", events)
+	}
+}
+
+func TestAServerWhoseStartCannotBeRecordedDoesNotListen(t *testing.T) {
+	o := sidecar.Options{DataDir: t.TempDir(), Transport: sidecar.TransportHTTP}
+	s := open(t, o)
+	s.CloseRecords(t)
+	socket := filepath.Join(t.TempDir(), "s.sock")
+	if _, err := s.ListenWeb(t.Context(), sidecar.WebOptions{Unix: socket}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "record the start") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Lstat(socket); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket: %v", err)
+	}
+}
+
 func TestAServerRecordsWhatItStartsWithAndCommandsDoNot(t *testing.T) {
 	o := sidecar.Options{DataDir: t.TempDir(), Gear: "restricted", Settings: execution.DigestOf([]byte("settings"))}
 	for _, transport := range []sidecar.Transport{
 		sidecar.TransportExec, sidecar.TransportStdio, sidecar.TransportDoctor, sidecar.TransportHTTP, sidecar.TransportExplain,
 	} {
 		o.Transport = transport
-		s, err := tryOpen(t, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		begin(t, o)
 	}
 	o.Transport, o.Deny = sidecar.TransportHTTP, []string{"import(json)"}
-	if _, err := tryOpen(t, o); err != nil {
-		t.Fatal(err)
-	}
+	begin(t, o)
 	events := configEvents(t, o)
 	if len(events) != 3 {
 		t.Fatalf("%+v", events)

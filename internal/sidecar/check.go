@@ -1,11 +1,15 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
@@ -45,6 +49,39 @@ func Check(o Options) error {
 		return err
 	}
 	_, err = o.check(dir)
+	return err
+}
+
+// CheckStart is [Check] and everything else that would keep a server from starting with
+// the options, but for what other processes hold: ports, sockets and locks. Of what is
+// there only the interpreter of the options is started, to ask it what it is.
+func CheckStart(ctx context.Context, o Options) error {
+	dir, err := o.dataDir()
+	if err != nil {
+		return err
+	}
+	c, err := o.check(dir)
+	errs := []error{err, o.checkServing(dir)}
+	if st, err := os.Stat(dir); err == nil {
+		errs = append(errs, checkOwner(dir, st))
+	}
+	if _, err := logging.NewRedactor(o.Redact); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Python != "" {
+		_, err := named(ctx, o.Python, c != nil && o.missing() == "" && c.base.Isolation() != gear.None)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// checkServing finds what servers have and commands that run one program do not.
+func (o Options) checkServing(dataDir string) error {
+	err := o.Web.check(openTokens(dataDir))
+	if w := o.Approvals.Webhook; w.URL != "" && w.SecretFile != "" {
+		_, secret := w.secret()
+		err = errors.Join(err, w.aboutSecret(secret))
+	}
 	return err
 }
 

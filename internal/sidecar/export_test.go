@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"testing"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -50,3 +51,11 @@ func CreateTokenIn(ctx context.Context, records *store.SQLite, tokens token.Stor
 
 // WithRules adds rules to the rules file of a data directory.
 var WithRules = withRules
+
+// CloseRecords takes away what events are kept in.
+func (s *Sidecar) CloseRecords(t testing.TB) {
+	t.Helper()
+	if err := s.records.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

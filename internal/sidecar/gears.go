@@ -58,12 +58,7 @@ type chosen struct {
 func choose(o Options, dataDir string) (*chosen, error) {
 	g := &chosen{registry: gear.OpenRegistry(filepath.Join(dataDir, "gears"))}
 	var err error
-	if name := o.gear(); isFile(name) {
-		g.server, err = g.registry.LoadFile(name)
-	} else {
-		g.server, err = g.registry.Get(name)
-	}
-	if err != nil {
+	if g.server, err = o.load(g.registry); err != nil {
 		return nil, about("gear", "%w", err)
 	}
 	if g.overlays, err = overlays(o, dataDir); err != nil {
@@ -73,6 +68,25 @@ func choose(o Options, dataDir string) (*chosen, error) {
 		return nil, about("gear", "%w", err)
 	}
 	return g, g.checkReads(dataDir)
+}
+
+// load is the gear that the options name.
+func (o Options) load(from *gear.Registry) (gear.Gear, error) {
+	name := o.gear()
+	if isFile(name) {
+		return from.LoadFile(name)
+	}
+	return from.Get(name)
+}
+
+// CheckGear says why the gear of the options cannot be, whatever else they say.
+func CheckGear(o Options) error {
+	dir, err := o.dataDir()
+	if err != nil {
+		return err
+	}
+	_, err = o.load(gear.OpenRegistry(filepath.Join(dir, "gears")))
+	return err
 }
 
 // checkReads refuses grants that would show the records, hide what the sandbox has of

@@ -82,7 +82,7 @@ func newPlaces(ctx context.Context, o Options, dataDir string, base func() gear.
 		p.backend, p.absent = nil, o.missing()
 	}
 	if o.Python != "" {
-		if p.python, p.pyErr = p.named(ctx); p.pyErr != nil && o.Transport != TransportDoctor { // whose report has it
+		if p.python, p.pyErr = named(ctx, o.Python, p.walls()); p.pyErr != nil && o.Transport != TransportDoctor { // whose report has it
 			return nil, p.pyErr
 		}
 	}
@@ -187,13 +187,13 @@ func (p *places) makeGuestCode(ctx context.Context) {
 
 // named is the operator's own interpreter. Whether it can be used is known after it has
 // told of itself, and is worth the moment: a client would not show what is only logged.
-func (p *places) named(ctx context.Context) (cpython.Installation, error) {
-	python, err := cpython.FromPath(ctx, p.options.Python)
-	if err == nil && p.walls() {
+func named(ctx context.Context, path string, walls bool) (cpython.Installation, error) {
+	python, err := cpython.FromPath(ctx, path)
+	if err == nil && walls {
 		err = showable(python, ownPlaces())
 	}
 	if err != nil {
-		return cpython.Installation{}, fmt.Errorf("--python: %w", err)
+		return cpython.Installation{}, about("python", "--python: %w", err)
 	}
 	return python, nil
 }

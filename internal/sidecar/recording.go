@@ -193,19 +193,17 @@ func (l logins) Login(ctx context.Context, in web.Login) error {
 	return nil
 }
 
-// recordStart records what a server starts with. One that cannot be recorded does not
-// start. Commands that end with one run change nothing, and their runs have events.
-func (s *Sidecar) recordStart(ctx context.Context, o Options, journal telemetry.Journal) error {
-	if !o.Transport.serves() {
-		return nil
-	}
+// recordStart records what a server starts with, when nothing but this can keep it from
+// serving. One that cannot be recorded does not start. Commands that end with one run
+// change nothing, and their runs have events.
+func (s *Sidecar) recordStart(ctx context.Context, o Options, t Transport) error {
 	now := s.gears.now.Load()
-	err := journal.Record(ctx, audit.Event{
+	err := s.journal.Record(ctx, audit.Event{
 		Time: time.Now(), Type: audit.Config, Principal: execution.Local, Gear: now.base.Name(),
 		Client:   execution.Client{Name: "gearbox serve", Version: s.self.Version},
 		Decision: "taken", Reason: "a server started",
 		Details: map[string]string{
-			"new": o.inForce(now).String(), "settings": o.Settings.String(), "rules": now.base.Digest().String(), "transport": string(o.Transport),
+			"new": o.inForce(now).String(), "settings": o.Settings.String(), "rules": now.base.Digest().String(), "transport": string(t),
 		},
 	})
 	if err != nil {

@@ -40,13 +40,13 @@ func newRefusals(j telemetry.Journal, m *telemetry.Metrics, l *slog.Logger) *ref
 }
 
 // Rejected implements [mcpserver.Observer].
-func (r *refusals) Rejected(ctx context.Context, p execution.Principal, e *execution.RejectedError) {
+func (r *refusals) Rejected(ctx context.Context, p execution.Principal, c execution.Client, e *execution.RejectedError) {
 	r.Metrics.Rejected(e.Code)
 	before, ok := r.turn()
 	if !ok {
 		return
 	}
-	event := audit.Event{Time: time.Now(), Type: audit.Refused, Principal: p, Decision: string(e.Code), Reason: e.Error()}
+	event := audit.Event{Time: time.Now(), Type: audit.Refused, Principal: p, Client: c, Decision: string(e.Code), Reason: e.Error()}
 	if before > 0 {
 		event.Details = map[string]string{"unrecorded": strconv.Itoa(before)}
 	}

@@ -80,6 +80,11 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err != nil {
 		return nil, err
 	}
+	if o.Transport.serves() {
+		if err := o.checkServing(dir); err != nil {
+			return nil, err
+		}
+	}
 	redactor, err := logging.NewRedactor(o.Redact)
 	if err != nil {
 		return nil, err
@@ -111,9 +116,6 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	journal, err := s.openRecords(ctx, o, dir, l)
 	if err != nil {
-		return err
-	}
-	if err := s.recordStart(ctx, o, journal); err != nil {
 		return err
 	}
 	s.guard = o.guard(dir)
@@ -154,14 +156,20 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
-	return err
+	if err != nil || o.Transport != TransportStdio { // over HTTP it starts when it listens
+		return err
+	}
+	return s.recordStart(ctx, o, TransportStdio)
 }
 
 // patience is what the options in force say.
-func (s *Sidecar) patience() time.Duration {
+func (s *Sidecar) patience() time.Duration { return s.optionsInForce().patience() }
+
+// optionsInForce are those that the last change left.
+func (s *Sidecar) optionsInForce() Options {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	return s.options.patience()
+	return s.options
 }
 
 // Serve answers one MCP client over the transport until it goes away or ctx ends.

@@ -121,7 +121,7 @@ func (g *gears) ceiling(p execution.Principal, registry *gear.Registry) (*gear.G
 	}
 	c, err := registry.Get(t.Gear)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the ceiling of %s: %w", p, err)
+		return nil, nil, fmt.Errorf("the ceiling of the token %s: %w", t.Name, err)
 	}
 	return &c, t.Languages, nil
 }

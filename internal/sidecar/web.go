@@ -56,11 +56,56 @@ func (w WebOptions) grace() time.Duration {
 // On reports whether requests come in over HTTP at all.
 func (w WebOptions) On() bool { return w.HTTP != "" || w.Unix != "" }
 
-// ListenWeb begins to listen where the options say. Requests are answered by
+// check finds what keeps a server from listening, as far as that can be said before.
+func (w WebOptions) check(tokens *token.Register) error {
+	var errs []error
+	wrong := func(flag, value string, err error) {
+		if err != nil {
+			errs = append(errs, &OptionError{error: err, option: flag, value: value})
+		}
+	}
+	for _, name := range w.Hosts {
+		wrong("http-host", name, said("--http-host", web.CheckHost(name)))
+	}
+	for _, origin := range w.Origins {
+		wrong("http-origin", origin, said("--http-origin", web.CheckOrigin(origin)))
+	}
+	certificate := "tls-cert"
+	if w.TLSCert == "" {
+		certificate = "tls-key"
+	}
+	if w.HTTP == "" && w.TLSCert+w.TLSKey != "" {
+		wrong(certificate, "", errors.New("--tls-cert and --tls-key are for --http, which is not there"))
+	} else {
+		wrong(certificate, "", web.CheckTLS(w.TLSCert, w.TLSKey))
+	}
+	if !w.On() {
+		return errors.Join(errs...)
+	}
+	if _, err := tokens.List(); err != nil {
+		errs = append(errs, err)
+	} else if w.HTTP != "" {
+		wrong("http", "", web.CheckTCP(w.HTTP, tokens))
+	}
+	if w.Unix != "" {
+		wrong("unix", "", web.CheckUnix(w.Unix))
+	}
+	return errors.Join(errs...)
+}
+
+// said names the flag that an error is about.
+func said(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %w", flag, err)
+}
+
+// ListenWeb begins to listen where the options say, and records the start. Requests are answered by
 // [Sidecar.ServeWeb]; until then they wait.
 func (s *Sidecar) ListenWeb(ctx context.Context, o WebOptions, l *slog.Logger) (*web.Server, error) {
-	if o.HTTP == "" && o.TLSCert+o.TLSKey != "" {
-		return nil, errors.New("--tls-cert and --tls-key are for --http, which is not there")
+	if err := o.check(s.gears.tokens); err != nil {
+		return nil, err
 	}
 	server, err := web.New(web.Config{
 		MCP: s.server, MaxMessage: mcpserver.MaxMessage, Operations: s.engine, Lister: lister{s.records}, Ready: ready{s}, Approvals: overHTTP{s.Decisions(), s.records, l},
@@ -76,6 +121,9 @@ func (s *Sidecar) ListenWeb(ctx context.Context, o WebOptions, l *slog.Logger) (
 	}
 	if o.Unix != "" && err == nil {
 		err = server.ListenUnix(ctx, o.Unix)
+	}
+	if err == nil {
+		err = s.recordStart(ctx, s.optionsInForce(), TransportHTTP)
 	}
 	if err != nil {
 		return nil, errors.Join(err, server.Close())

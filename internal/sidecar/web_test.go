@@ -19,6 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/cpython/cpythontest"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
@@ -394,5 +395,41 @@ func TestAStopLetsACallEndAndAnswersWhatItCuts(t *testing.T) {
 		if got := <-answers; got != nil && got["status"] != "cancelled" && got["status"] != "interrupted" {
 			t.Errorf("%v", got)
 		}
+	}
+}
+
+func TestACallThatIsTurnedAwayIsRecordedWithItsClientAndSession(t *testing.T) {
+	s := serveHTTP(t, sidecar.Options{DataDir: cpythontest.DataDir(t)})
+	session := s.connect("", "2025-11-25")
+	mark := "nope-" + strings.ToLower(session.ID())
+	for _, arguments := range []map[string]any{{"code": "1", "language": mark}, {"code": "1", "gear": mark}} {
+		if res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute", Arguments: arguments}); err != nil || !res.IsError {
+			t.Fatalf("%v: %+v %v", arguments, res, err)
+		}
+	}
+	r, err := sidecar.OpenRecords(t.Context(), s.o, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	n := 0
+	for entry, err := range r.Events(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := entry.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type != audit.Refused || !strings.Contains(e.Reason, mark) {
+			continue
+		}
+		n++
+		if e.Client.Name != "test" || e.Client.Version != "1" || e.Client.Session != session.ID() || e.Client.Session == "" {
+			t.Errorf("%+v", e.Client)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d events", n)
 	}
 }

@@ -71,6 +71,14 @@ func (w WebhookOptions) secret() (webhook.Secret, error) {
 	return webhook.ParseSecret(string(text))
 }
 
+// aboutSecret says which setting an error of secret is about.
+func (w WebhookOptions) aboutSecret(err error) error {
+	if err == nil {
+		return nil
+	}
+	return about("approvals-webhook-secret-file", "--approvals-webhook-secret-file %s: %w", w.SecretFile, err)
+}
+
 // openWebhook makes what tells of questions; nil where nobody is told. Commands that run
 // one program and end ask on their own terminal.
 func (s *Sidecar) openWebhook(o Options, l *slog.Logger) error {
@@ -80,7 +88,7 @@ func (s *Sidecar) openWebhook(o Options, l *slog.Logger) error {
 	}
 	secret, err := w.secret()
 	if err != nil {
-		return about("approvals-webhook-secret-file", "--approvals-webhook-secret-file %s: %w", w.SecretFile, err)
+		return w.aboutSecret(err)
 	}
 	s.webhook, err = webhook.New(webhook.Config{
 		URL: w.URL, Secret: secret, Logger: l, Now: time.Now, Version: s.self.Version, Count: func(r webhook.Result) { s.metrics.Webhook(string(r)) },

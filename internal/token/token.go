@@ -82,7 +82,7 @@ var names = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 func (t Token) check() error {
 	switch {
 	case !names.MatchString(t.Name):
-		return fmt.Errorf("%.80q cannot be the name of a token: use up to 63 small letters, digits, dots, hyphens and underscores, a letter or digit first", t.Name)
+		return fmt.Errorf("%.80q cannot be a token's name: use up to 63 small letters, digits, dots, hyphens and underscores, a letter or digit first", t.Name)
 	case t.Rate < 0:
 		return fmt.Errorf("a rate of %d per minute: use a number from 1, or none for no limit", t.Rate)
 	case t.Concurrency < 0:

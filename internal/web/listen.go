@@ -42,12 +42,12 @@ func (s *Server) Addresses() []string {
 // ListenTCP adds a listener on host:port. Where no token was ever made, the host has
 // to be a loopback address. cert and key are files in PEM; empty for no TLS.
 func (s *Server) ListenTCP(ctx context.Context, address, cert, key string) error {
-	addr, err := net.ResolveTCPAddr("tcp", address)
+	addr, open, err := reach(address, s.c.Tokens)
 	if err != nil {
-		return fmt.Errorf("--http %s: write it as 127.0.0.1:8080, or :8080 for every address of this machine: %w", address, err)
-	}
-	if err := s.checkReach(address, addr); err != nil {
 		return err
+	}
+	if open {
+		s.bearer.always.Store(true)
 	}
 	config, err := tlsConfig(cert, key)
 	if err != nil {
@@ -71,35 +71,34 @@ func (s *Server) ListenTCP(ctx context.Context, address, cert, key string) error
 	return nil
 }
 
-// checkReach refuses to let in everybody whom a network reaches.
-func (s *Server) checkReach(address string, addr *net.TCPAddr) error {
-	if addr.IP != nil && addr.IP.IsLoopback() {
-		return nil
-	}
-	tokens, err := s.c.Tokens.List()
+// reach resolves an address, reports whether other machines reach it, and refuses to let
+// in everybody who does.
+func reach(address string, known Tokens) (addr *net.TCPAddr, open bool, err error) {
+	addr, err = net.ResolveTCPAddr("tcp", address)
 	if err != nil {
-		return err
+		return nil, false, fmt.Errorf("--http %s: write it as 127.0.0.1:8080, or :8080 for every address of this machine: %w", address, err)
 	}
-	if len(tokens) == 0 {
-		return fmt.Errorf("--http %s can be reached from other machines, and there is no token, so that everybody could run code here: make one with gearbox token create NAME, or listen on a loopback address such as 127.0.0.1:%d",
+	tokens, err := known.List()
+	if err != nil {
+		return nil, false, err
+	}
+	open = addr.IP == nil || !addr.IP.IsLoopback()
+	if open && len(tokens) == 0 {
+		return nil, false, fmt.Errorf("--http %s can be reached from other machines, and there is no token, so that everybody could run code here: make one with gearbox token create NAME, or listen on a loopback address such as 127.0.0.1:%d",
 			address, addr.Port)
 	}
-	s.bearer.always.Store(true)
-	return nil
+	return addr, open, nil
 }
 
 // ListenUnix adds a listener on a socket of the file system with mode 0600. Its
 // directory has to be the operator's own, so that nobody can put another socket in its
 // place. A socket that a dead process left is replaced.
 func (s *Server) ListenUnix(ctx context.Context, path string) (err error) {
-	path, err = filepath.Abs(path)
+	path, err = socketPath(path)
 	if err != nil {
-		return fmt.Errorf("--unix: %w", err)
+		return err
 	}
 	dir, name := filepath.Split(path)
-	if err := checkDirectory(dir); err != nil {
-		return fmt.Errorf("--unix %s: %w", path, err)
-	}
 	// Without the lock two starts at once could each find the socket of a dead process,
 	// and one remove that of the other.
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
@@ -132,6 +131,22 @@ func (s *Server) ListenUnix(ctx context.Context, path string) (err error) {
 	return nil
 }
 
+// socketPath is the path in full of a socket that may be made there.
+func socketPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("--unix: %w", err)
+	}
+	dir, _ := filepath.Split(path)
+	if err := checkDirectory(dir); err != nil {
+		return "", fmt.Errorf("--unix %s: %w", path, err)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode().Type() != fs.ModeSocket {
+		return "", fmt.Errorf("--unix %s: %w", path, errTaken)
+	}
+	return path, nil
+}
+
 // dialTime is how long it takes at most to find out whether somebody answers.
 const dialTime = 2 * time.Second
 
@@ -144,7 +159,7 @@ func removeStale(ctx context.Context, dir, name string) error {
 	case err != nil:
 		return err
 	case st.Mode().Type() != fs.ModeSocket:
-		return errors.New("there is something else of this name: choose another path")
+		return errTaken
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()

@@ -231,13 +231,13 @@ func (f *File) read() (*document, error) {
 		return nil, nil //nolint:nilnil // most data directories have none
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the credential: %w", err)
+		return nil, fmt.Errorf("the credential cannot be read: %w", err)
 	}
 	defer func() { _ = file.Close() }() // nothing was written that closing could lose
 	st, err := file.Stat()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the credential: %w", err)
+		return nil, fmt.Errorf("the credential cannot be read: %w", err)
 	case !st.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file: move it away", f.path)
 	case st.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows": // which has no such bits
@@ -245,7 +245,7 @@ func (f *File) read() (*document, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the credential: %w", err)
+		return nil, fmt.Errorf("the credential cannot be read: %w", err)
 	}
 	d, err := parse(text)
 	if err != nil {
@@ -261,7 +261,7 @@ func parse(text []byte) (*document, error) {
 	}
 	var d document
 	if err := json.Unmarshal(text, &d, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("not the JSON of a credential: %w", err)
+		return nil, fmt.Errorf("not the JSON that a credential has: %w", err)
 	}
 	switch {
 	case d.Version != formatVersion:
@@ -283,7 +283,7 @@ func (f *File) write(d *document) error {
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(f.path), ".approvals-*") // with mode 0600
 	if err != nil {
-		return fmt.Errorf("write the credential: %w", err)
+		return fmt.Errorf("the credential cannot be written: %w", err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // there only when something failed
 	_, err = tmp.Write(append(text, '\n'))
@@ -294,7 +294,7 @@ func (f *File) write(d *document) error {
 		err = syncDir(filepath.Dir(f.path))
 	}
 	if err != nil {
-		return fmt.Errorf("write the credential: %w", err)
+		return fmt.Errorf("the credential cannot be written: %w", err)
 	}
 	return nil
 }
