@@ -115,14 +115,13 @@ func (s *service) cancel(ctx context.Context, id execution.ID) (execution.Result
 func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, p patience) (res execution.Result, left bool, err error) {
 	alive := s.keepAlive(ctx, req, id)
 	defer alive.stop()
-	here, done := s.left.during(ctx, req.Session.ID())
+	here, gone, done := s.left.during(ctx, req.Session.ID())
 	defer done()
 	res, err = s.through(here, req, id, p, alive)
-	left = here.Err() != nil && ctx.Err() == nil
-	if err != nil && left {
-		res, err = s.engine.Wait(ctx, s.caller.Principal, id, 0)
+	if err != nil && gone() {
+		res, err = s.engine.Wait(context.WithoutCancel(ctx), s.caller.Principal, id, 0)
 	}
-	return res, left, err
+	return res, gone(), err
 }
 
 // through waits for the program and then, if people are waited for, for them and the

@@ -20,12 +20,13 @@ type leaver struct {
 	end   context.CancelFunc
 }
 
-// during is a context that ends with ctx or when the client ends the session.
-func (l *leaving) during(ctx context.Context, session string) (context.Context, func()) {
+// during is a context that ends with ctx or when the client ends the session, and left
+// tells whether it did: the SDK then ends ctx too, before or after.
+func (l *leaving) during(ctx context.Context, session string) (here context.Context, left func() bool, done func()) {
 	s := l.use(session)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.ended, cancel)
-	return ctx, func() {
+	return ctx, func() bool { return s.ended.Err() != nil }, func() {
 		stop()
 		cancel()
 		l.release(session)
