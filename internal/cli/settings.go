@@ -204,7 +204,7 @@ func (s *settings) approvalsTable() config.Table {
 			Key: "approvals.credential", Flag: "approvals-credential", Value: config.Text(&a.Credential, config.OneOf(sidecar.CredentialKinds()...)), Default: "none",
 			Usage: "what each decision needs: `KIND` none, passphrase or totp",
 			Meaning: "It is set with gearbox approvals credential set, and once it is, every process of the data directory asks for it, whatever this says. " +
-				"While it is not, or is of another kind, nobody can decide.",
+				"While it is not, or is of another kind, no server starts.",
 		},
 		{
 			Key: "approvals.webhook.url", Flag: "approvals-webhook-url", Value: config.Text(&a.Webhook.URL, config.Named("an address", sidecar.CheckWebhook)), Default: "none", ServerOnly: true,

@@ -157,11 +157,15 @@ func (e *Engine) lose(op *operation) {
 
 // revive is the operation as it was when the question was put, in the gear that is in
 // force now: what a changed gear would do differently has another hash, and is asked anew.
+// A process in quite another gear leaves what a dead one has asked to others.
 // What the gear refuses without a look at the code needs no place.
 func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, error) {
 	frozen, err := e.frozen(r.Request)
 	if err != nil {
 		return nil, err
+	}
+	if frozen.Name() != r.Gear && r.Instance != e.c.Instance {
+		return nil, &execution.RejectedError{Code: execution.CodeUnavailable, Message: "it was asked about in the gear " + r.Gear}
 	}
 	granted := frozen.Approved(permissionsOf(r.Approval))
 	var place Place

@@ -283,6 +283,28 @@ func TestAnotherPlaceIsAskedAboutAnew(t *testing.T) {
 	}
 }
 
+// Servers in several gears share a data directory: one in another gear would only refuse
+// what a human said yes to.
+func TestAProcessInAnotherGearLeavesAYesToOthers(t *testing.T) {
+	b := newBench(t, benchConfig{patience: time.Hour})
+	id, _ := b.pending(asking)
+	b.approve(id)
+	mine := b.config
+	b.config.Instance, b.config.Gears = "another", named("restricted")
+	if n, err := b.another(t).Resume(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	b.config = mine
+	b.config.Instance = "a third"
+	b.engine = b.another(t)
+	if b.resume() != 1 {
+		t.Error("it is not taken up in its own gear")
+	}
+	if r := b.wait(id); r.Status != execution.StatusOK {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestEveryPartOfARunChangesItsSubject(t *testing.T) {
 	g, err := named("user_confirmed").Freeze(execution.Local, "")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
@@ -82,7 +83,20 @@ func (o Options) checkServing(dataDir string) error {
 		_, secret := w.secret()
 		err = errors.Join(err, w.aboutSecret(secret))
 	}
-	return err
+	return errors.Join(err, o.checkCredential())
+}
+
+// checkCredential refuses a start that asks for what nobody could show: whoever decides
+// elsewhere would not be asked for it either.
+func (o Options) checkCredential() error {
+	wanted := o.Approvals.Credential
+	if wanted == "" || wanted == string(credential.None) || o.Approvals.Mode == "off" {
+		return nil
+	}
+	if _, err := Credential(o); err != nil {
+		return about("approvals-credential", "%w", err)
+	}
+	return nil
 }
 
 // check also returns what decides under these options.

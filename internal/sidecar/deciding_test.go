@@ -192,8 +192,35 @@ func TestAFrontEndHearsWhatIsDecidedInATerminal(t *testing.T) {
 	}
 }
 
+func TestAServerThatIsToAskForACredentialDoesNotStartBeforeOneIsSet(t *testing.T) {
+	o := sidecar.Options{DataDir: t.TempDir(), Transport: sidecar.TransportHTTP, Approvals: sidecar.ApprovalOptions{Credential: "passphrase"}}
+	if s, err := tryOpen(t, o); err == nil {
+		t.Error("it started", s.Close())
+	} else if !strings.Contains(err.Error(), "none is set") || !strings.Contains(err.Error(), "credential set passphrase") {
+		t.Errorf("%v", err)
+	}
+	k, err := credential.NewPassphrase("correct horse battery")
+	if err == nil {
+		err = sidecar.SetCredential(t.Context(), o, execution.Client{Name: "test"}, k, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tryOpen(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	o.Approvals.Credential = "totp"
+	if _, err := tryOpen(t, o); err == nil {
+		t.Error("it started with a credential of another kind")
+	}
+}
+
 func TestACredentialIsAskedForByEachWay(t *testing.T) {
-	s := servedAlone(t, sidecar.Options{Approvals: sidecar.ApprovalOptions{Credential: "passphrase"}})
+	s := servedAlone(t, sidecar.Options{})
 	agent, operator := s.create("agent", token.Rights{}), s.create("boss", token.Rights{Role: token.Operator})
 	id := s.ask(agent)
 	_, text := s.get("/api/v1/approvals/"+string(id), operator)
@@ -208,7 +235,6 @@ func TestACredentialIsAskedForByEachWay(t *testing.T) {
 			t.Errorf("%s: %d %s", more, status, text)
 		}
 	}
-	decide("", http.StatusForbidden, "none is set")
 	k, err := credential.NewPassphrase("correct horse battery")
 	if err != nil {
 		t.Fatal(err)
