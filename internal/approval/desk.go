@@ -160,10 +160,10 @@ func (d *Desk) check(r execution.Record, c Decision) error {
 		return refuse(Malformed, "a scope belongs to a yes: a no is one to this operation, and %q is no scope of it", string(c.Scope))
 	case len(c.Message) > MaxMessage:
 		return refuse(Malformed, "the message is %d bytes long, and at most %d are taken", len(c.Message), MaxMessage)
+	case q.Answer == nil && !d.now().Before(q.Expires): // whether or not a server has ended it meanwhile
+		return refuse(Late, "the question about %s expired at %s", r.ID, q.Expires.Format(time.RFC3339))
 	case r.State != execution.StatePending || q.Answer != nil:
 		return refuse(Decided, "%s is no longer open: %s", r.ID, standing(r))
-	case !d.now().Before(q.Expires):
-		return refuse(Late, "the question about %s expired at %s", r.ID, q.Expires.Format(time.RFC3339))
 	case c.Hash.IsZero() || c.Hash != q.Hash:
 		return refuse(Stale, "this is not what is asked about %s now: look at it again", r.ID)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
@@ -164,7 +165,7 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 	if err != nil {
 		return nil, err
 	}
-	if frozen.Name() != r.Gear && r.Instance != e.c.Instance {
+	if serversGear(frozen.Name()) != serversGear(r.Gear) && r.Instance != e.c.Instance {
 		return nil, &execution.RejectedError{Code: execution.CodeUnavailable, Message: "it was asked about in the gear " + r.Gear}
 	}
 	granted := frozen.Approved(permissionsOf(r.Approval))
@@ -178,6 +179,13 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 	op.id, op.granted, op.approval, op.state = r.ID, granted, r.Approval, execution.StateResumed
 	op.beginning.Do(func() { close(op.begun) })
 	return op, nil
+}
+
+// serversGear is the first of the gears that a name is made of, see [gear.Frozen.Name]: the
+// others are those of the call and of the principal, who may have got another ceiling.
+func serversGear(name string) string {
+	first, _, _ := strings.Cut(name, "+")
+	return first
 }
 
 // narrow takes back what a question lists when the permit does not rest on the yes to it:

@@ -114,7 +114,7 @@ func Lasting(q *execution.Approval) ([]string, error) {
 	seen := map[string]bool{}
 	for _, one := range q.Asked {
 		if one.Allow == "" {
-			return nil, fmt.Errorf("%s cannot be allowed for good: no rule names exactly this; approve it once", one)
+			return nil, fmt.Errorf("%s cannot be allowed for good: no rule that could be added would allow exactly this; approve it once", one)
 		}
 		if err := exact(one); err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ func exact(one execution.Asked) error {
 	}
 	names, all, open := rule.Names()
 	matches := rule.Match(policy.Permission{Kind: policy.Kind(one.Kind), Target: one.Target})
-	if !matches || len(open) > 0 || len(names) > 1 || all && one.Target != "*" {
+	if !matches || len(open) > 0 || len(names) > 1 || all {
 		return fmt.Errorf("%s cannot be allowed for good: the rule %s would not allow exactly this; approve it once", one, one.Allow)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -318,6 +319,9 @@ func explained(q *jsonrpc.Request, key, why string) *jsonrpc.Request {
 	return &jsonrpc.Request{ID: q.ID, Method: q.Method, Params: all}
 }
 
+// tellTime bounds how long a client that gives a call up waits for its server to hear of it.
+const tellTime = 2 * time.Second
+
 // cancel passes on that the client gave a call up.
 func (r *Relay) cancel(ctx context.Context, q *jsonrpc.Request) {
 	id, ok := cancelledID(q)
@@ -329,10 +333,18 @@ func (r *Relay) cancel(ctx context.Context, q *jsonrpc.Request) {
 	}
 	l := r.contact.current()
 	if c.alone || l == nil || l.current() == nil {
-		if l != nil && c.key != "" {
-			r.work.Go(func() { _ = l.end(ctx, func(h http.Header) { h.Set(callHeader, c.key) }) })
+		if l == nil || c.key == "" {
+			c.giveUp(errCancelled)
+			return
 		}
-		c.giveUp(errCancelled)
+		r.work.Go(func() {
+			defer c.giveUp(errCancelled)
+			// The server is told first: a connection that breaks before is an accident to it,
+			// after which the run goes on.
+			within, stop := context.WithTimeout(ctx, tellTime)
+			defer stop()
+			_ = l.end(within, func(h http.Header) { h.Set(callHeader, c.key) })
+		})
 		return
 	}
 	r.work.Go(func() { // the server has to have the call first
