@@ -156,6 +156,7 @@ func starterNames() []string {
 var mcpSpeakers = map[string]string{
 	"internal/mcpserver": "answers clients",
 	"internal/upstream":  "is the client of other servers",
+	"internal/relay":     "passes the messages of a client on",
 	"internal/cli":       "demo plays the part of a client",
 }
 
@@ -166,7 +167,7 @@ func TestOnlyTheEdgesSpeakMCP(t *testing.T) {
 		}
 		for _, imported := range p.imports() {
 			if strings.HasPrefix(imported, "github.com/modelcontextprotocol/go-sdk") {
-				t.Errorf("%s imports %s: only mcpserver, upstream and the demo of cli speak MCP", p.folder, imported)
+				t.Errorf("%s imports %s: only mcpserver, upstream, relay and the demo of cli speak MCP", p.folder, imported)
 			}
 		}
 	}

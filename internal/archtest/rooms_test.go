@@ -11,6 +11,7 @@ import (
 // needs a line here: choosing it is choosing what the room may know.
 var rank = map[string]int{
 	"execution":  0, // the nouns: know nothing
+	"tool":       0, // the nouns of code mode: know nothing
 	"subprocess": 0, // helper programs that end with this process: knows nothing of what they do
 
 	"policy":  1, // decides, from nouns alone
@@ -31,7 +32,8 @@ var rank = map[string]int{
 	"analysis": 2, // facts to permissions
 	"sandbox":  2, // the contract; its backends are judged by backendRank
 	"cpython":  2, // the interpreter on disk
-	"upstream": 2, // sessions with other MCP servers, our own among them
+	"upstream": 2, // sessions with other MCP servers
+	"relay":    2, // one client's messages passed on to our own server
 
 	"config": 3, // settings and where they are written; reads files as gear does
 

@@ -117,3 +117,74 @@ type Exception struct {
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 }
+
+// Want is what a program wants with a call frame.
+type Want string
+
+// The wants.
+const (
+	WantCall     Want = "call"     // call a tool; the body is the JSON object of its arguments
+	WantModule   Want = "module"   // the functions of one server, or with no server the names of all
+	WantSearch   Want = "search"   // search the tools: Query, Server, Limit, Detail
+	WantDescribe Want = "describe" // describe tools: Names, Detail
+	WantRead     Want = "read"     // read the resource URI of Server
+)
+
+// CallHead asks something of the tools of other servers. The program chooses the id of
+// the frame; the answer has the same one. One id may not be used again while its answer
+// is due.
+type CallHead struct {
+	Want   Want     `json:"want"`
+	Server string   `json:"server,omitempty"`
+	Tool   string   `json:"tool,omitempty"` // the raw name
+	Query  string   `json:"query,omitempty"`
+	Limit  int      `json:"limit,omitempty"`
+	Detail string   `json:"detail,omitempty"`
+	Names  []string `json:"names,omitempty"`
+	URI    string   `json:"uri,omitempty"`
+	// Timeout is how long the program is ready to wait, in seconds; 0 for as long as the
+	// server's own limit is.
+	Timeout float64 `json:"timeout,omitempty"`
+}
+
+// Form is how the body of an answer is to be read.
+type Form string
+
+// The forms.
+const (
+	FormNone  Form = "none"  // there is no value
+	FormJSON  Form = "json"  // a JSON value
+	FormText  Form = "text"  // a string
+	FormParts Form = "parts" // Parts, one after the other
+)
+
+// AnswerHead answers a call frame, in a frame of the kind call.
+type AnswerHead struct {
+	Form  Form       `json:"form,omitempty"`
+	Parts []Part     `json:"parts,omitempty"`
+	Error *CallError `json:"error,omitempty"`
+}
+
+// Part is one part of a body.
+type Part struct {
+	Kind string `json:"kind"` // text, image, audio, blob, link
+	Size int64  `json:"size"` // bytes of the body
+	MIME string `json:"mime,omitempty"`
+	Name string `json:"name,omitempty"`
+	URI  string `json:"uri,omitempty"`
+}
+
+// CallError is why a call has no value.
+type CallError struct {
+	// Class is the Python class that is raised: ToolError, ToolNotFound, InvalidArguments,
+	// ToolTimeout, ServerUnavailable, ApprovalDenied, PolicyDenied, CallLimitExceeded.
+	Class   string `json:"class"`
+	Message string `json:"message"`
+	Server  string `json:"server,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	// Problems are what is wrong with arguments, one sentence each.
+	Problems []string `json:"problems,omitempty"`
+	// Form and Parts say what the body holds of the server's own error.
+	Form  Form   `json:"form,omitempty"`
+	Parts []Part `json:"parts,omitempty"`
+}

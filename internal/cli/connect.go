@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/relay"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
-	"github.com/gearbox-mcp/gearbox/internal/upstream"
 )
 
 const connectHelp = `Be the MCP server of a client over standard input and output, and pass everything on
@@ -56,7 +56,7 @@ func (o *connectOptions) declare(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.tokenFile, "token-file", "", "the token is in `FILE` (default: $GEARBOX_TOKEN)")
 	f.StringVar(&o.ca, "ca", "", "trust the certificate authorities in `FILE` (PEM) too, beside the system's")
-	f.DurationVar(&o.start, "start-timeout", upstream.DefaultStart, "wait for the server for `TIME` before the first answer")
+	f.DurationVar(&o.start, "start-timeout", relay.DefaultStart, "wait for the server for `TIME` before the first answer")
 	f.SortFlags = false
 	addDataDir(c, &o.server)
 }
@@ -90,7 +90,7 @@ func (a *app) relay(ctx context.Context, o connectOptions, args []string) error 
 		return usage("", "--ca: %w", err)
 	}
 	log := slog.New(slog.NewJSONHandler(a.Err, nil))
-	r, err := upstream.NewRelay(upstream.Config{
+	r, err := relay.New(relay.Config{
 		Find: find, Token: o.token, Roots: roots, Tools: mcpserver.Tools(), Start: o.start, Logger: log, Version: version(),
 	})
 	if err != nil {
@@ -103,13 +103,13 @@ func (a *app) relay(ctx context.Context, o connectOptions, args []string) error 
 
 // finder tells where the server is: always the same place, or wherever a server of the
 // data directory is at that moment.
-func (o connectOptions) finder(ctx context.Context, args []string) (func(context.Context) (upstream.Target, error), error) {
+func (o connectOptions) finder(ctx context.Context, args []string) (func(context.Context) (relay.Target, error), error) {
 	if len(args) > 0 {
-		t, err := upstream.ParseTarget(args[0])
+		t, err := relay.ParseTarget(args[0])
 		if err != nil {
 			return nil, usage(whereHint, "%w", err)
 		}
-		return func(context.Context) (upstream.Target, error) { return t, nil }, nil
+		return func(context.Context) (relay.Target, error) { return t, nil }, nil
 	}
 	if _, err := o.find(ctx); err != nil { // a client would wait for nothing
 		return nil, err
@@ -118,19 +118,19 @@ func (o connectOptions) finder(ctx context.Context, args []string) (func(context
 }
 
 // find is the first server of the data directory that answers clients over HTTP.
-func (o connectOptions) find(ctx context.Context) (upstream.Target, error) {
+func (o connectOptions) find(ctx context.Context) (relay.Target, error) {
 	dir, addresses, reports, err := sidecar.Reachable(ctx, o.server)
 	if err != nil {
-		return upstream.Target{}, failed(exitFailed, err)
+		return relay.Target{}, failed(exitFailed, err)
 	}
 	if len(addresses) > 0 {
-		return upstream.ParseTarget(addresses[0])
+		return relay.ParseTarget(addresses[0])
 	}
 	others := ""
 	if len(reports) > 0 {
 		others = fmt.Sprintf(" (those that run there, see gearbox status, answer over standard input and output or not at all: %d)", len(reports))
 	}
-	return upstream.Target{}, failed(exitFailed, &hinted{
+	return relay.Target{}, failed(exitFailed, &hinted{
 		fmt.Errorf("no Gearbox answers over HTTP or a socket with the data directory %s%s", dir, others),
 		"start one with gearbox serve --unix PATH or gearbox serve --http 127.0.0.1:8080, or name one: gearbox connect URL or gearbox connect PATH; another --data-dir, if it runs with another; or let the client start its own with gearbox serve",
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gearbox-mcp/gearbox/internal/clientconfig"
-	"github.com/gearbox-mcp/gearbox/internal/upstream"
+	"github.com/gearbox-mcp/gearbox/internal/relay"
 )
 
 const installHelp = `Write Gearbox into the configuration of an MCP client: its user-wide file, or with
@@ -166,7 +166,7 @@ func (f *installFlags) started(connect bool, args []string) ([]string, error) {
 // parseConnect reads where the server is and the flags that the client will start
 // connect with. Paths become absolute: the client starts it anywhere.
 func parseConnect(where string, args []string) ([]string, error) {
-	target, err := upstream.ParseTarget(where)
+	target, err := relay.ParseTarget(where)
 	if err != nil {
 		return nil, usage(whereHint, "--connect: %w", err)
 	}

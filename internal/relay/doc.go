@@ -1,11 +1,11 @@
-// Package upstream holds what speaks with MCP servers as their client.
+// Package relay passes the messages of one client on to a server of ours that may come
+// and go.
 //
-// What belongs here: where a server is, single exchanges with it over streamable
-// HTTP, and [Relay], which passes the messages of one client on to a server that may
-// come and go. What does not: any tool, and what a message is about, as far as the
-// protocol lets one leave it alone.
+// What belongs here: where that server is, and single exchanges with it over streamable
+// HTTP. What does not: any tool, and what a message is about, as far as the protocol lets
+// one leave it alone. Servers whose tools we call ourselves are upstream's.
 //
-// # The relay
+// # How messages pass
 //
 // Messages pass as they are, so that progress, cancellation, resources and whatever a
 // later version adds need nothing here. The SDK's own HTTP client is made for its
@@ -24,4 +24,4 @@
 //     a small server of our own that says so.
 //   - A call is never sent twice, unless the server said that it did not take it.
 //   - What the server sends is never sent to another server: redirects are errors.
-package upstream
+package relay

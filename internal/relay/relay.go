@@ -1,4 +1,4 @@
-package upstream
+package relay
 
 import (
 	"cmp"
@@ -63,10 +63,10 @@ type told struct {
 	after   <-chan struct{}
 }
 
-// NewRelay makes a Relay.
-func NewRelay(c Config) (*Relay, error) {
+// New makes a Relay.
+func New(c Config) (*Relay, error) {
 	if c.Find == nil || c.Logger == nil || c.Version == "" {
-		return nil, errors.New("upstream: Find, Logger and Version are required")
+		return nil, errors.New("relay: Find, Logger and Version are required")
 	}
 	if c.Token == nil {
 		c.Token = func() (string, error) { return "", nil }

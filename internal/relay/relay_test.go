@@ -1,4 +1,4 @@
-package upstream
+package relay
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func relayed(t *testing.T, o *origin, version string, options *mcp.ClientOptions
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRelay(Config{
+	r, err := New(Config{
 		Find: func(context.Context) (Target, error) { return target, nil }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Version: "1",
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package upstream
+package relay
 
 import (
 	"context"
@@ -24,7 +24,7 @@ var begun = []string{
 func piped(t *testing.T, find func() (Target, error), start time.Duration, more ...string) []*jsonrpc.Response {
 	t.Helper()
 	said := make(chan struct{})
-	r, err := NewRelay(Config{
+	r, err := New(Config{
 		Find: func(ctx context.Context) (Target, error) {
 			if !await(ctx, said) {
 				return Target{}, ctx.Err()
