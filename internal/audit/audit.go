@@ -42,13 +42,14 @@ const (
 	Finished  Type = "finished"  // an operation has ended, however it did
 	Refused   Type = "refused"   // a call or an action was turned away
 	Approval  Type = "approval"  // a human was asked or has answered
+	ToolCall  Type = "tool_call" // a tool of another server is about to be called, or has answered
 	Login     Type = "login"     // someone showed a credential, or failed to
 	Config    Type = "config"    // the configuration or the records were changed, or the operator stepped in
 )
 
 // Types lists every type.
 func Types() []Type {
-	return []Type{Requested, Decided, Started, Finished, Refused, Approval, Login, Config}
+	return []Type{Requested, Decided, Started, Finished, Refused, Approval, ToolCall, Login, Config}
 }
 
 // Event is one entry of the record. Only the fields that say something are set.
@@ -71,7 +72,7 @@ type Event struct {
 	Status     execution.Status
 	ExitCode   int // of a Finished event
 	Usage      execution.Usage
-	// Details are what else an Approval, Login, Config or Refused event has to say. They
+	// Details are what else an Approval, ToolCall, Login, Config or Refused event has to say. They
 	// hold no secret and no source.
 	Details map[string]string
 }

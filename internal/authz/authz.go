@@ -30,8 +30,13 @@ import (
 // Moment is when the door is passed.
 type Moment string
 
-// BeforeRun is the moment between the analysis of a program and its first instruction.
-const BeforeRun Moment = "before_run"
+// The moments.
+const (
+	// BeforeRun is between the analysis of a program and its first instruction.
+	BeforeRun Moment = "before_run"
+	// ToolCall is before a tool of another server is called.
+	ToolCall Moment = "tool_call"
+)
 
 // permitLife is how long a permit may lie unused. It covers arming a child and
 // nothing more.
@@ -52,6 +57,11 @@ type Action struct {
 	Source string
 	// Asks are the permissions that it needs.
 	Asks []policy.Permission
+	// Changed, unless empty, says what is different from what the operator knows: a human
+	// is asked even where the rules allow it.
+	Changed string
+	// Patience bounds how long a question about it stands; 0 leaves it to the door.
+	Patience time.Duration
 	// Approval is the last question about the operation, nil when none was put. Whoever
 	// hands it in has made sure that its answer serves this one time.
 	Approval *execution.Approval
@@ -154,6 +164,9 @@ func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 func (d *Door) decide(a Action) (refused, asked []Verdict, decisions []audit.Event) {
 	for _, p := range a.Asks {
 		v := d.c.Mechanisms.judge(a.Gear, p)
+		if a.Changed != "" && v.Decision.Effect == policy.Allow {
+			v.Decision.Effect, v.Decision.Reason, v.Allow = policy.Ask, a.Changed, ""
+		}
 		switch v.Decision.Effect {
 		case policy.Allow:
 		case policy.Ask:
@@ -169,6 +182,9 @@ func (d *Door) decide(a Action) (refused, asked []Verdict, decisions []audit.Eve
 // ask puts the question, which whoever gets it commits together with its decisions.
 func (d *Door) ask(ctx context.Context, a Action, asked []Verdict, decisions []audit.Event) error {
 	patience := d.c.Patience()
+	if a.Patience > 0 {
+		patience = min(patience, a.Patience)
+	}
 	if patience <= 0 {
 		for i := range asked {
 			asked[i].Hint = "This needs a human's yes, and nobody is asked here, so it is refused at once. " + asked[i].Hint

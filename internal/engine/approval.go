@@ -169,11 +169,9 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 		return nil, &execution.RejectedError{Code: execution.CodeUnavailable, Message: "it was asked about in the gear " + r.Gear}
 	}
 	granted := frozen.Approved(permissionsOf(r.Approval))
-	var place Place
-	if refusal := precheck(frozen, r.Request); refusal == nil && frozen.Enabled() {
-		if place, err = e.c.Places.Place(ctx, r.Request.Principal, granted, r.Request.Language); err != nil {
-			return nil, err
-		}
+	place, err := e.place(ctx, r.Request, granted)
+	if err != nil {
+		return nil, err
 	}
 	op := newOperation(e.root, r.Created, r.Request, frozen, place) //nolint:contextcheck // the work outlives the call
 	op.id, op.granted, op.approval, op.state = r.ID, granted, r.Approval, execution.StateResumed

@@ -40,6 +40,8 @@ type Config struct {
 	Places  Places
 	Door    Door
 	Exists  Exists
+	// Tools are those of other servers; nil when there are none.
+	Tools Tools
 	// Getenv reads the operator's environment, for the variables that a rule grants.
 	Getenv func(name string) (string, bool)
 	Clock  Clock
@@ -57,14 +59,16 @@ type Config struct {
 
 // Engine runs operations. It is safe for concurrent use.
 type Engine struct {
-	c     Config
-	busy  busy
-	queue atomic.Int64
-	work  sync.WaitGroup
-	open  context.Context // ends when the engine begins to close
-	quit  context.CancelFunc
-	root  context.Context // ends when it has closed
-	stop  context.CancelFunc
+	c    Config
+	busy busy
+	// callers are the programs that wait for a human to decide about a call.
+	callers callers
+	queue   atomic.Int64
+	work    sync.WaitGroup
+	open    context.Context // ends when the engine begins to close
+	quit    context.CancelFunc
+	root    context.Context // ends when it has closed
+	stop    context.CancelFunc
 
 	mu     sync.Mutex // guards what follows
 	live   map[execution.ID]*operation
@@ -91,20 +95,24 @@ func New(c Config) (*Engine, error) {
 // *[execution.RejectedError] when the call cannot be taken: then there is no
 // operation.
 func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID, error) {
+	return e.submit(ctx, r, func(execution.ID) {})
+}
+
+// submit is Submit that tells the name of the operation before anything is done for it.
+func (e *Engine) submit(ctx context.Context, r execution.Request, known func(execution.ID)) (execution.ID, error) {
 	frozen, err := e.frozen(r)
 	if err != nil {
 		return "", err
 	}
-	var place Place
-	if refusal := precheck(frozen, r); refusal == nil && frozen.Enabled() {
-		if place, err = e.c.Places.Place(ctx, r.Principal, frozen, r.Language); err != nil {
-			return "", err
-		}
+	place, err := e.place(ctx, r, frozen)
+	if err != nil {
+		return "", err
 	}
 	op := newOperation(e.root, e.c.Clock.Now(), r, frozen, place) //nolint:contextcheck // the work outlives the call
 	if err := e.admit(op); err != nil {
 		return "", err
 	}
+	known(op.id)
 	go e.life(op)                                                           //nolint:contextcheck // the operation has a context of its own
 	stop := e.c.Clock.AfterFunc(mostUnrecorded, func() { _ = e.begin(op) }) //nolint:contextcheck // as above
 	defer stop()
@@ -113,6 +121,15 @@ func (e *Engine) Submit(ctx context.Context, r execution.Request) (execution.ID,
 		return "", op.unbegun
 	}
 	return op.id, nil
+}
+
+// place is where the request's program would run in the gear. What is refused without a
+// look at the program needs none, and neither does a call of a tool.
+func (e *Engine) place(ctx context.Context, r execution.Request, g gear.Frozen) (Place, error) {
+	if r.Language == execution.Tool || precheck(g, r) != nil || !g.Enabled() {
+		return Place{}, nil
+	}
+	return e.c.Places.Place(ctx, r.Principal, g, r.Language)
 }
 
 // frozen is what decides about a request, which the gear has to accept.

@@ -18,6 +18,8 @@ import (
 // and for another principal's alike.
 type Journal interface {
 	Commit(ctx context.Context, id execution.ID, from, to execution.State, change execution.Change, events ...audit.Event) error
+	// Record keeps events that belong to no transition. An error means that it did not.
+	Record(ctx context.Context, events ...audit.Event) error
 	Load(ctx context.Context, p execution.Principal, id execution.ID) (execution.Record, error)
 	// Interrupt finishes the unfinished operations of instances that are not alive, each
 	// once, with what end makes of it, and tells how many it has finished.
@@ -69,6 +71,12 @@ type Places interface {
 // function is called once, after the child is dead.
 type Children interface {
 	Child(ctx context.Context, t sandbox.Template, p execution.Principal) (child sandbox.Child, release func(), err error)
+}
+
+// Resting is a child that can lend its place to others while its program waits for a human.
+type Resting interface {
+	// Rest lends it until wake is called, once. It is false when too many rest already.
+	Rest() (wake func(), ok bool)
 }
 
 // Door is the only way to a permit.

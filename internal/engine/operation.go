@@ -51,7 +51,8 @@ type operation struct {
 	unparsed *bridge.Exception
 	subject  execution.Digest // of exactly what would run, once the facts are known
 	state    execution.State
-	seat     *seat // the child that it has; nil before and without one
+	seat     *seat      // the child that it has; nil before and without one
+	watch    *stopwatch // of the program, while it runs
 	usage    execution.Usage
 	decided  []audit.Event // what the door decided, until a commit has it
 	// question is what a human has to be asked, when it ends with that; approval is the

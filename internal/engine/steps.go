@@ -42,6 +42,9 @@ func (e *Engine) execute(op *operation) execution.Result {
 }
 
 func (e *Engine) steps(op *operation) (execution.Result, error) {
+	if op.request.Language == execution.Tool {
+		return e.call(op)
+	}
 	if refusal := precheck(op.gear, op.request); refusal != nil {
 		return op.denied(refusal), nil
 	}
@@ -217,10 +220,10 @@ func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, erro
 	streams := drain(op, child)
 	began := e.c.Clock.Now()
 	// The limit holds until the tree is dead: a program may close the bridge and go on.
-	stop := e.c.Clock.AfterFunc(op.limits.Timeout, func() { child.Kill(sandbox.CauseTimeout) })
-	defer stop()
+	op.watch = newStopwatch(e.c.Clock, op.limits.Timeout, func() { child.Kill(sandbox.CauseTimeout) })
+	defer op.watch.end()
 	head, claimErr := converse(op, child)
-	op.usage.Wall = e.c.Clock.Now().Sub(began)
+	op.usage.Wall = e.c.Clock.Now().Sub(began) - op.watch.pausedFor()
 	ended, err := endOf(context.WithoutCancel(op.ctx), child, head, claimErr)
 	streams.Wait()
 	if err != nil {
@@ -228,7 +231,7 @@ func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, erro
 	}
 	if head == nil {
 		// The bridge may have closed long before the end: that of bash closes as it starts.
-		op.usage.Wall = e.c.Clock.Now().Sub(began)
+		op.usage.Wall = e.c.Clock.Now().Sub(began) - op.watch.pausedFor()
 	}
 	wall := op.usage.Wall
 	op.usage = ended.Usage

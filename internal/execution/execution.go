@@ -101,6 +101,9 @@ type Language string
 const (
 	Python Language = "python"
 	Bash   Language = "bash"
+	// Tool is none that code is in: the operation is a [Call], and nobody can ask for it
+	// by this name.
+	Tool Language = "tool"
 )
 
 var languageNames = map[string]Language{

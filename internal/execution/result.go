@@ -44,6 +44,10 @@ type Result struct {
 	Isolation Level    `json:"isolation,omitempty"`
 	Backend   string   `json:"backend,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
+
+	// Attachments are what the answer of a tool holds beside text. They are handed to who
+	// waits for the answer and kept in no record.
+	Attachments []Attachment `json:"-"`
 }
 
 // Error says why a run did not end well.
@@ -96,4 +100,11 @@ type ToolCall struct {
 	Status     string  `json:"status"`
 	DurationMS float64 `json:"duration_ms"`
 	Error      string  `json:"error,omitempty"`
+}
+
+// Attachment is a picture, a sound or a file in the answer of a tool, or with a URI alone
+// the name of one that its server has.
+type Attachment struct {
+	Data            []byte
+	MIME, Name, URI string
 }

@@ -120,6 +120,11 @@ func byDefault(p Permission, who string, effect Effect, own []string) Decision {
 	if effect == Allow || effect == Ask {
 		d.Effect = effect
 	}
+	if d.Effect == Ask && p.Kind == Tool && p.ReadOnly {
+		d.Effect, d.Rule, d.Named = Allow, "read-only", true
+		d.Reason = "The operator trusts this server, which says that the tool only reads."
+		return d
+	}
 	if d.Effect == Ask && IsPrivate(p) {
 		d.Effect = Deny
 	}

@@ -34,6 +34,9 @@ type Permission struct {
 	Via    string
 	Line   int
 	Column int
+	// ReadOnly tells of a tool that its server says it only reads, and that the operator
+	// trusts the server. What nothing but a default asks about is then allowed.
+	ReadOnly bool
 }
 
 // String is the written form, without the place.

@@ -34,8 +34,8 @@ const (
 	// replaced: it may be stuck.
 	maxFailures = 3
 	// maxLinger is how long a source that was replaced waits for its last child. No
-	// program may run that long, so that a child that is left is stuck with its source.
-	maxLinger = 15 * time.Minute
+	// program may run that long, pauses for a human included, so that a child that is left is stuck with its source.
+	maxLinger = 20 * time.Minute
 )
 
 // Clock is the time of the host.

@@ -376,6 +376,7 @@ func template(name string) sandbox.Template {
 // run is a child in a caller's hands.
 type run struct {
 	*child
+	given   sandbox.Child // as the pool gives it
 	release func()
 }
 
@@ -398,7 +399,7 @@ func (f *fixture) take(t sandbox.Template, who execution.Principal) run {
 	if got.given++; got.given > 1 {
 		f.Error("a child was handed out twice")
 	}
-	return run{got, release}
+	return run{got, c, release}
 }
 
 // full has the template used once and lets its parked children be made.

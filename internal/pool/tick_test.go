@@ -154,7 +154,7 @@ func TestASourceWithAChildThatNeverEndsIsClosedInTheEnd(t *testing.T) {
 	in(t, pool.Config{}, func(f *fixture) {
 		r := f.take(one, "slow")
 		f.busy(61 * time.Minute)
-		f.busy(13 * time.Minute)
+		f.busy(18 * time.Minute)
 		old := f.b.sources()[0]
 		if old.isClosed() {
 			f.Error("closed too early")

@@ -35,6 +35,7 @@ type Turns struct {
 	mu       sync.Mutex // guards what follows
 	most     int
 	busy     int
+	resting  int
 	accounts map[execution.Principal]*account // those that have or want a place
 	waiting  []*account                       // those with callers who wait, next one first
 	queued   int
@@ -42,8 +43,9 @@ type Turns struct {
 
 // account is what one principal has and wants.
 type account struct {
-	busy  int
-	queue []*waiter
+	busy    int
+	resting int
+	queue   []*waiter
 }
 
 // turn tells of a place that was taken.
@@ -203,7 +205,7 @@ func (t *Turns) leave(who execution.Principal, w *waiter) {
 
 // forget drops the account of a principal who has and wants nothing. The mutex is held.
 func (t *Turns) forget(who execution.Principal) {
-	if a := t.accounts[who]; a.busy == 0 && len(a.queue) == 0 {
+	if a := t.accounts[who]; a.busy == 0 && a.resting == 0 && len(a.queue) == 0 {
 		delete(t.accounts, who)
 	}
 }

@@ -173,7 +173,7 @@ func TestAPlaceGrantedToSomebodyWhoLeavesGoesToTheNext(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				if c, release, err := f.Child(ctx, one, "a"); err == nil {
-					(run{c.Bridge().(conn).of, release}).end()
+					(run{c.Bridge().(conn).of, c, release}).end()
 				}
 			})
 			synctest.Wait()

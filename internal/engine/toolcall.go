@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/authz"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
+	"github.com/gearbox-mcp/gearbox/internal/tool"
+)
+
+// call is the life of an operation that is one call of a tool: there is no program and no
+// sandbox, and everything else is as it is for a run.
+func (e *Engine) call(op *operation) (execution.Result, error) {
+	if err := e.begin(op); err != nil {
+		return execution.Result{}, err
+	}
+	c, err := execution.ParseCall(op.request.Code)
+	if err != nil {
+		return execution.Result{}, err
+	}
+	run := e.callers.of(op.id)
+	if c.Run != "" && run == nil {
+		return op.ofDeadRun(), nil
+	}
+	p, err := e.prepareCall(op.ctx, op.caller(), c.Tool, c.Arguments)
+	if err != nil {
+		return op.notCalled(err)
+	}
+	p.Subject = op.subjectOfCall(p, "")
+	op.subject = p.Subject
+	permit, err := e.c.Door.Authorize(op.ctx, op.wish(p, op.gear, run.patience()))
+	if err != nil {
+		return op.turnedAway(err)
+	}
+	op.decided = permit.Decisions()
+	if err := e.startCall(op, p); err != nil {
+		return execution.Result{}, err
+	}
+	began := e.c.Clock.Now()
+	answered, err := e.c.Tools.Perform(op.ctx, op.caller(), p, permit)
+	op.usage.Wall = e.c.Clock.Now().Sub(began)
+	op.decided = []audit.Event{op.toolCall(e.c.Clock.Now(), p, callStatus(err), op.usage.Wall)}
+	if err != nil {
+		run.answer(Answered{}, err)
+		return op.notCalled(err)
+	}
+	run.answer(answered, nil)
+	return op.called(answered), nil
+}
+
+// startCall records what was decided and that the call is about to be made.
+func (e *Engine) startCall(op *operation, p Prepared) error {
+	now := e.c.Clock.Now()
+	events := append(op.decided, op.event(now, audit.Started), op.toolCall(now, p, execution.StatusRunning, 0))
+	if err := e.c.Journal.Commit(op.ctx, op.id, op.state, execution.StateRunning, execution.Change{}, events...); err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	op.state, op.decided = execution.StateRunning, nil
+	return nil
+}
+
+// prepareCall finds the tool and checks the arguments.
+func (e *Engine) prepareCall(ctx context.Context, c Caller, name string, arguments json.RawMessage) (Prepared, error) {
+	if e.c.Tools == nil {
+		return Prepared{}, &tool.Error{Class: tool.Unavailable, Message: noServers}
+	}
+	return e.c.Tools.Prepare(ctx, c, name, arguments)
+}
+
+const noServers = "No MCP servers are configured here, so there are no tools to call. The operator names them with --mcp-servers FILE."
+
+// caller is in whose name the operation asks for tools.
+func (op *operation) caller() Caller {
+	return Caller{Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: op.gear}
+}
+
+// wish is what the door is asked about a call.
+func (op *operation) wish(p Prepared, g gear.Frozen, patience time.Duration) authz.Action {
+	return authz.Action{
+		Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: g,
+		Moment: authz.ToolCall, Code: op.code, Subject: p.Subject, Source: op.request.Code,
+		Asks:    []policy.Permission{{Kind: policy.Tool, Target: p.Tool.ID(), ReadOnly: p.ReadOnly}},
+		Changed: p.Changed, Patience: patience, Approval: op.approval,
+	}
+}
+
+// subjectOfCall is the digest of exactly this call: a yes to it is one to these arguments,
+// to the tool as it was described, once.
+func (op *operation) subjectOfCall(p Prepared, id string) execution.Digest {
+	gear := op.gear.Digest()
+	return execution.DigestOf([]byte("tool call"), []byte(op.id), []byte(op.request.Principal), []byte(id),
+		[]byte(p.Tool.ID()), p.Pin[:], p.Arguments, gear[:], []byte(p.Changed))
+}
+
+// toolCall is the event of a call: one before it is made, and one after.
+func (op *operation) toolCall(now time.Time, p Prepared, s execution.Status, took time.Duration) audit.Event {
+	e := op.event(now, audit.ToolCall)
+	e.Permission, e.Status, e.Usage.Wall = policy.Permission{Kind: policy.Tool, Target: p.Tool.ID()}.String(), s, took
+	e.Details = map[string]string{"arguments": p.Recorded, "definition": p.Pin.String()}
+	return e
+}
+
+// callStatus is how a call ended.
+func callStatus(err error) execution.Status {
+	var failed *tool.Error
+	switch {
+	case err == nil:
+		return execution.StatusOK
+	case errors.Is(err, context.Canceled):
+		return execution.StatusCancelled
+	case errors.As(err, &failed) && failed.Class == tool.Timeout:
+		return execution.StatusTimeout
+	}
+	return execution.StatusError
+}
+
+// called is the answer of a tool as that of an operation.
+func (op *operation) called(a Answered) execution.Result {
+	r := op.base(execution.StatusOK)
+	r.ExitCode, r.DurationMS, r.Value, r.Attachments = 0, milliseconds(op.usage.Wall), a.Structured, a.Attachments
+	op.stdout.Write([]byte(a.Text))
+	return r
+}
+
+// notCalled is the answer when there is no answer of a tool.
+func (op *operation) notCalled(err error) (execution.Result, error) {
+	failed, ok := errors.AsType[*tool.Error](err)
+	if !ok {
+		return execution.Result{}, err
+	}
+	r := op.base(execution.StatusError)
+	r.DurationMS = milliseconds(op.usage.Wall)
+	r.Stderr = failed.Message
+	for _, p := range failed.Problems {
+		r.Stderr += "\n- " + p
+	}
+	r.Error = &execution.Error{Code: string(failed.Class), Message: r.Stderr}
+	return r, nil
+}
+
+// ofDeadRun is how a call ends whose program waits for it no longer.
+func (op *operation) ofDeadRun() execution.Result {
+	return end(op.base(execution.StatusInterrupted), verdict{
+		execution.StatusInterrupted, execution.CodeInterrupted, "The run whose program asked for this call has ended. Nothing was called.",
+	}, -1)
+}

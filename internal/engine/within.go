@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/gearbox-mcp/gearbox/internal/authz"
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/tool"
+)
+
+// mostPaused is how long, in all, a run may stand still for humans: it holds memory all
+// that time.
+const mostPaused = 10 * time.Minute
+
+// callWithin makes a call for a program that runs. What the rules allow is called at once;
+// what they ask a human about becomes an operation of its own, for which the program waits
+// while its time stands still.
+func (e *Engine) callWithin(ctx context.Context, op *operation, id uint32, name string, arguments []byte) (bridge.AnswerHead, []byte) {
+	a, err := e.within(ctx, op, id, name, arguments)
+	if err == nil {
+		return a.Head, a.Body
+	}
+	failed, ok := errors.AsType[*tool.Error](err)
+	switch {
+	case ok && a.Head.Error != nil:
+		return a.Head, a.Body // the tool's own words
+	case ok:
+		return failure(failed), nil
+	case ctx.Err() == nil:
+		e.c.Logger.Error("a call of a tool failed for a reason of our own", "operation_id", op.id, "tool", name, "error", err)
+	}
+	return failure(&tool.Error{Class: tool.Unavailable, Message: "The call could not be made; the log of the server has the reason."}), nil
+}
+
+func (e *Engine) within(ctx context.Context, op *operation, id uint32, name string, arguments []byte) (Answered, error) {
+	p, err := e.prepareCall(ctx, op.caller(), name, arguments)
+	if err != nil {
+		return Answered{}, err
+	}
+	p.Subject = op.subjectOfCall(p, strconv.FormatUint(uint64(id), 10))
+	wish := op.wish(p, op.granted, 0)
+	wish.Approval = nil // one to the program is none to its calls
+	permit, err := e.c.Door.Authorize(ctx, wish)
+	var pending *authz.PendingError
+	var denied *authz.DeniedError
+	switch {
+	case errors.As(err, &pending):
+		return e.askWithin(ctx, op, p)
+	case errors.As(err, &denied):
+		return Answered{}, refusedCall(denied, p)
+	case err != nil:
+		return Answered{}, err
+	}
+	return e.perform(ctx, op, p, permit)
+}
+
+// perform makes a call that is permitted. What is about to be called is in the record
+// before, and how that ended before the program is told.
+func (e *Engine) perform(ctx context.Context, op *operation, p Prepared, permit authz.Permit) (Answered, error) {
+	began := e.c.Clock.Now()
+	events := append(permit.Decisions(), op.toolCall(began, p, execution.StatusRunning, 0))
+	if err := e.c.Journal.Record(ctx, events...); err != nil {
+		return Answered{}, fmt.Errorf("record a call: %w", err)
+	}
+	a, err := e.c.Tools.Perform(ctx, op.caller(), p, permit)
+	now := e.c.Clock.Now()
+	done := op.toolCall(now, p, callStatus(err), now.Sub(began))
+	if failed := e.c.Journal.Record(context.WithoutCancel(ctx), done); failed != nil {
+		return Answered{}, fmt.Errorf("record the end of a call: %w", failed)
+	}
+	return a, err
+}
+
+// askWithin has a human asked about a call and waits for the answer.
+func (e *Engine) askWithin(ctx context.Context, op *operation, p Prepared) (Answered, error) {
+	left := mostPaused - op.watch.pausedFor()
+	if left <= 0 {
+		return Answered{}, unapproved(p, "The run has waited for humans for as long as it may.")
+	}
+	source, err := execution.Call{Tool: p.Tool.ID(), Arguments: p.Arguments, Run: op.id}.Source()
+	if err != nil {
+		return Answered{}, unapproved(p, "The arguments are too long to be shown to a human.")
+	}
+	resume, err := op.rest()
+	if err != nil {
+		return Answered{}, unapproved(p, err.Error())
+	}
+	defer resume()
+	paused := &pausedCall{within: left}
+	id, err := e.submit(ctx, execution.Request{
+		Principal: op.request.Principal, Client: op.request.Client, Gear: op.request.Gear, Language: execution.Tool, Code: source,
+	}, func(id execution.ID) { e.callers.add(id, paused) })
+	if err != nil {
+		return Answered{}, fmt.Errorf("ask about a call: %w", err)
+	}
+	defer e.callers.remove(id)
+	res, err := e.Wait(ctx, op.request.Principal, id, left)
+	if err != nil {
+		return Answered{}, err
+	}
+	if res.Status != execution.StatusOK && !res.Status.Final() {
+		// Nobody waits for it any longer.
+		if res, err = e.Cancel(context.WithoutCancel(ctx), op.request.Principal, id); err != nil {
+			return Answered{}, err
+		}
+	}
+	switch {
+	case paused.err != nil || res.Status == execution.StatusOK:
+		return paused.answered, paused.err
+	case ctx.Err() != nil:
+		return Answered{}, ctx.Err()
+	case res.Status == execution.StatusCancelled:
+		return Answered{}, unapproved(p, "Nobody decided in time.")
+	}
+	return Answered{}, unapproved(p, res.Stderr)
+}
+
+// rest has the run stand still and lends its place to others until it goes on.
+func (op *operation) rest() (resume func(), err error) {
+	wake := func() {}
+	if r, ok := op.seat.child.(Resting); ok {
+		if wake, ok = r.Rest(); !ok {
+			return nil, errors.New("too many runs wait for a human already")
+		}
+	}
+	goOn := op.watch.pause()
+	return func() { wake(); goOn() }, nil
+}
+
+func unapproved(p Prepared, why string) *tool.Error {
+	return &tool.Error{Class: tool.Unapproved, Message: fmt.Sprintf("%s was not called. %s", p.Tool.ID(), why), Server: p.Tool.Server, Tool: p.Tool.Name}
+}
+
+// refusedCall is what a program is told of the door's no.
+func refusedCall(d *authz.DeniedError, p Prepared) *tool.Error {
+	message := d.Error() + "."
+	for _, r := range d.Refusals {
+		message = fmt.Sprintf("tool(%s) is refused. %s", p.Tool.ID(), r.Hint)
+		if r.Allow != "" {
+			message += fmt.Sprintf(" An operator would permit it with --allow '%s'.", r.Allow)
+		}
+	}
+	return &tool.Error{Class: tool.Denied, Message: message, Server: p.Tool.Server, Tool: p.Tool.Name}
+}
