@@ -1,0 +1,52 @@
+//go:build unix
+
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+type bubbleClock struct{}
+
+func (bubbleClock) Now() time.Time { return time.Now() }
+
+func (bubbleClock) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+
+func TestATimeThatStandsStillIsNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var over time.Duration
+		s := newStopwatch(bubbleClock{}, 10*time.Second, func() { over = time.Since(began) })
+		time.Sleep(4 * time.Second)
+		one := s.pause()
+		time.Sleep(time.Hour)
+		two := s.pause()
+		one()
+		one() // says nothing new
+		time.Sleep(time.Hour)
+		two()
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		if over != 2*time.Hour+10*time.Second || s.pausedFor() != 2*time.Hour {
+			t.Errorf("over after %v, still for %v", over, s.pausedFor())
+		}
+		s.end()
+	})
+}
+
+func TestAStopwatchThatHasEndedCallsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStopwatch(bubbleClock{}, time.Second, func() { t.Error("it called") })
+		resume := s.pause()
+		time.Sleep(time.Minute)
+		s.end()
+		time.Sleep(time.Minute)
+		resume()
+		time.Sleep(time.Minute)
+		if s.pausedFor() != time.Minute {
+			t.Errorf("still for %v", s.pausedFor())
+		}
+	})
+}
