@@ -16,6 +16,7 @@ type statements struct {
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
 	dropApproval, forgetApproval, forgets             *sql.Stmt
+	keepTool, acceptTool                              *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -71,6 +72,9 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.stateOf, "SELECT n, state FROM operations WHERE id = ?"},
 		{&s.free, "PRAGMA freelist_count"},
 		{&s.vacuum, "PRAGMA incremental_vacuum(256)"},
+		{&s.keepTool, "INSERT INTO tools (server, name, definition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
+		{&s.acceptTool, `INSERT INTO tools (server, name, definition) VALUES (?, ?, ?)
+			ON CONFLICT DO UPDATE SET definition = excluded.definition`},
 		{&s.dropRequest, "DELETE FROM requests WHERE n = ?"},
 		{&s.dropFiles, "DELETE FROM files WHERE n = ?"},
 		{&s.dropResult, "DELETE FROM results WHERE n = ?"},
