@@ -42,6 +42,11 @@ type Config struct {
 	Exists  Exists
 	// Tools are those of other servers; nil when there are none.
 	Tools Tools
+	// Bindings tell which of them a program would call; nil with Tools. With
+	// ApproveScripts a human's yes to a program is one to the calls that stand in it;
+	// otherwise each call that the rules ask about is asked about when it is made.
+	Bindings       Bindings
+	ApproveScripts bool
 	// Getenv reads the operator's environment, for the variables that a rule grants.
 	Getenv func(name string) (string, bool)
 	Clock  Clock

@@ -93,6 +93,7 @@ func (e *Engine) permissions(op *operation, facts bridge.FactsHead) ([]policy.Pe
 		home = analysis.Workspace
 	}
 	perms, err := analysis.Permissions(facts, home, e.existsFor(op))
+	perms = e.toolsMeant(op, perms)
 	return slices.DeleteFunc(perms, func(p policy.Permission) bool { return e.nothingToGrant(op, p) }), err
 }
 
