@@ -37,10 +37,11 @@ func decode(raw []byte, dst any) error {
 	return nil
 }
 
-// noNull refuses null everywhere but inside the values of variables, where it is None.
+// noNull refuses null everywhere but inside the values of variables, where it is None, and
+// of the arguments of another server's tool.
 func noNull(d *jsontext.Decoder, _ any) error {
 	if d.PeekKind() != jsontext.KindNull || strings.HasPrefix(string(d.StackPointer()), "/variables/") ||
-		strings.HasPrefix(string(d.StackPointer()), "/global_variables/") {
+		strings.HasPrefix(string(d.StackPointer()), "/global_variables/") || strings.HasPrefix(string(d.StackPointer()), "/arguments/") {
 		return errors.ErrUnsupported // go on as without this function
 	}
 	return errNull

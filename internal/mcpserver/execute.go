@@ -63,6 +63,11 @@ func (s *service) run(ctx context.Context, req *mcp.CallToolRequest, args execut
 	if !s.caller.MayWrite(r.Language) {
 		return execution.Result{}, refuse("language", "%s is not among the languages that you may use", r.Language)
 	}
+	return s.submit(ctx, req, r, p)
+}
+
+// submit is run of a request that is made already.
+func (s *service) submit(ctx context.Context, req *mcp.CallToolRequest, r execution.Request, p patience) (execution.Result, error) {
 	id, err := carried(req.Params.RequestState, r)
 	if err == nil && id == "" {
 		id, err = s.engine.Submit(ctx, r)

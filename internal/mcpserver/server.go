@@ -27,6 +27,8 @@ type Config struct {
 	Principal execution.Principal
 	// Languages are those that execute says it runs; empty means Python alone.
 	Languages []execution.Language
+	// Toolbox tells of the tools of other servers; nil where none are configured.
+	Toolbox Toolbox
 	// Compat names the profiles whose tools are added, see [Profiles].
 	Compat []string
 	// Extension adds what is not Gearbox's own; nil for nothing.
@@ -56,6 +58,7 @@ type Server struct {
 	visible     func(string) string
 	page        *url.URL
 	environment Environment
+	toolbox     Toolbox
 	log         *slog.Logger
 	version     string
 	languages   []execution.Language
@@ -74,7 +77,7 @@ func New(c Config) (*Server, error) {
 	if c.Engine == nil || c.Records == nil || c.Environment == nil || c.Logger == nil {
 		return nil, errors.New("mcpserver: engine, records, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
+	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, toolbox: c.Toolbox, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
 	if s.observer == nil {
 		s.observer = unobserved{}
 	}

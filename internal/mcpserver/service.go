@@ -37,7 +37,7 @@ func (s *Server) serviceFor(c execution.Caller) (*service, error) {
 		return nil, err
 	}
 	options := &mcp.ServerOptions{
-		Instructions: instructions,
+		Instructions: sv.instructions(),
 		Logger:       slog.New(warningsOnly{s.log.Handler()}),
 		// Both lists never change while the server lives. Logging is
 		// deprecated, and some hosts hid every tool of a server that
@@ -60,6 +60,7 @@ func (s *Server) serviceFor(c execution.Caller) (*service, error) {
 	sv.mcp.AddReceivingMiddleware(inOrder(order))
 	sv.addResources()
 	sv.addOperationResource()
+	sv.addToolResources()
 	sv.watching = sv.subscriptionsOf()
 	if s.extension != nil {
 		s.extension.Register(sv.mcp)
@@ -68,6 +69,14 @@ func (s *Server) serviceFor(c execution.Caller) (*service, error) {
 		return nil, fmt.Errorf("extend the protocol by tasks: %w", err)
 	}
 	return sv, nil
+}
+
+// instructions are what a model is told at the start.
+func (s *service) instructions() string {
+	if s.toolbox == nil || !s.caller.MayCall(searchToolsName) {
+		return instructions
+	}
+	return instructions + "\n" + s.toolbox.Instructions()
 }
 
 // tasks are the caller's operations, and what an extension has beside them.
@@ -83,6 +92,9 @@ func (s *service) tasks() tasks.Book {
 func (s *service) offered() ([]tool, error) {
 	languages := s.accepted()
 	tools := s.defaultTools(languages)
+	if s.toolbox != nil {
+		tools = append(tools, s.toolboxTools(s.toolbox.Details())...)
+	}
 	for _, p := range s.profiles {
 		if slices.Contains(languages, execution.Python) { // these tools know no other
 			tools = append(tools, p(s))

@@ -171,7 +171,7 @@ func operationProperty() property {
 // ToolNames lists every tool that a server may offer, with every compatibility profile.
 func ToolNames() []string {
 	s := &service{Server: &Server{}}
-	tools := s.defaultTools([]execution.Language{execution.Python})
+	tools := append(s.defaultTools([]execution.Language{execution.Python}), s.toolboxTools(nil)...)
 	for _, name := range Profiles() {
 		if p, err := profile(name); err == nil {
 			tools = append(tools, p(s))
