@@ -110,7 +110,7 @@ func (op *operation) endedAlone(r execution.Result, ended sandbox.Ended) executi
 func (op *operation) raised(r execution.Result, ended sandbox.Ended, head *bridge.ResultHead) execution.Result {
 	ex := head.Exception
 	r.Status, r.ExitCode = execution.StatusError, max(head.ExitCode&0xff, 1)
-	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Hint: hintClaim(ex.Hint)}
+	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Line: max(0, ex.Line), Hint: hintClaim(ex.Hint)}
 	if v, ok := op.limitMet(ended, ex); ok {
 		r.Status, r.Error.Code = v.status, string(v.code)
 		r.Error.Message = strings.TrimPrefix(ex.Message+": "+v.reason, ": ")
@@ -126,7 +126,7 @@ func (op *operation) doesNotParse(ex *bridge.Exception) execution.Result {
 	if op.request.Language == execution.Bash {
 		r.ExitCode = shellMisuse
 	}
-	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Hint: hintClaim(ex.Hint)}
+	r.Error = &execution.Error{Code: ex.Class, Message: ex.Message, Traceback: ex.Traceback, Line: max(0, ex.Line), Hint: hintClaim(ex.Hint)}
 	return r
 }
 

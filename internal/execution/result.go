@@ -58,6 +58,8 @@ type Error struct {
 	Violations []Violation `json:"violations,omitempty"`
 	// Traceback holds the program's own frames, one formatted entry each.
 	Traceback []string `json:"traceback,omitempty"`
+	// Line is where in the source the exception was raised, from 1.
+	Line int `json:"line,omitempty"`
 	// Hint says what the sandbox has to do with it and what works instead.
 	Hint string `json:"hint,omitempty"`
 	// Field is the argument at fault and RetryAfter the seconds to wait; both

@@ -19,10 +19,13 @@ import (
 const (
 	ProfilePythonInterpreter = "python-interpreter"
 	ProfileMCPRunPython      = "mcp-run-python"
+	ProfileCodeMode          = "code-mode"
 )
 
 // Profiles lists the compatibility profiles.
-func Profiles() []string { return []string{ProfilePythonInterpreter, ProfileMCPRunPython} }
+func Profiles() []string {
+	return []string{ProfilePythonInterpreter, ProfileMCPRunPython, ProfileCodeMode}
+}
 
 func profile(name string) (func(*service) tool, error) {
 	switch name {
@@ -30,6 +33,8 @@ func profile(name string) (func(*service) tool, error) {
 		return runScriptTool, nil
 	case ProfileMCPRunPython:
 		return runPythonCodeTool, nil
+	case ProfileCodeMode:
+		return executeCodeTool, nil
 	}
 	return nil, fmt.Errorf("unknown compatibility profile %q: use one of %s", name, strings.Join(Profiles(), ", "))
 }

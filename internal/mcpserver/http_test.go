@@ -95,7 +95,7 @@ func TestEachCallerSeesAndCallsOnlyItsTools(t *testing.T) {
 			s, _ := newServer(t, Config{Engine: engine, Languages: []execution.Language{execution.Python, execution.Bash}, Compat: Profiles()})
 			srv := overHTTPServer(t, s, twoCallers())
 			for caller, want := range map[string][]string{
-				"":  {"execute", "get_operation", "cancel_operation", "list_packages", "run_script", "run_python_code"},
+				"":  {"execute", "get_operation", "cancel_operation", "list_packages", "run_script", "run_python_code", "execute_code"},
 				"b": {"execute", "list_packages", "run_script"},
 				"c": {"execute", "get_operation", "cancel_operation", "list_packages"},
 			} {

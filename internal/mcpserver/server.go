@@ -29,6 +29,9 @@ type Config struct {
 	Languages []execution.Language
 	// Toolbox tells of the tools of other servers; nil where none are configured.
 	Toolbox Toolbox
+	// OwnSourceLimits tells that the gear bounds the source itself, so that the profile
+	// code-mode does not.
+	OwnSourceLimits bool
 	// Compat names the profiles whose tools are added, see [Profiles].
 	Compat []string
 	// Extension adds what is not Gearbox's own; nil for nothing.
@@ -59,14 +62,16 @@ type Server struct {
 	page        *url.URL
 	environment Environment
 	toolbox     Toolbox
-	log         *slog.Logger
-	version     string
-	languages   []execution.Language
-	profiles    []func(*service) tool
-	extension   Extension
-	observer    Observer
-	local       *service // whom Serve answers
-	services    services // whom HTTPHandler answers
+	// ownSourceLimits tells that the gear bounds the source itself.
+	ownSourceLimits bool
+	log             *slog.Logger
+	version         string
+	languages       []execution.Language
+	profiles        []func(*service) tool
+	extension       Extension
+	observer        Observer
+	local           *service // whom Serve answers
+	services        services // whom HTTPHandler answers
 }
 
 const instructions = `Gearbox runs code in a sandbox. Send it with execute: the last expression's value is returned, as in a notebook, and every call starts from a fresh interpreter in an empty /workspace.
@@ -77,7 +82,7 @@ func New(c Config) (*Server, error) {
 	if c.Engine == nil || c.Records == nil || c.Environment == nil || c.Logger == nil {
 		return nil, errors.New("mcpserver: engine, records, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, toolbox: c.Toolbox, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
+	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, toolbox: c.Toolbox, ownSourceLimits: c.OwnSourceLimits, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
 	if s.observer == nil {
 		s.observer = unobserved{}
 	}

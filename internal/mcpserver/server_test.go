@@ -191,7 +191,7 @@ func TestConfigurationErrorsAreNamed(t *testing.T) {
 	base := Config{Engine: s.engine, Records: s.records, Environment: s.environment, Logger: s.log}
 	for want, change := range map[string]func(*Config){
 		"required": func(c *Config) { c.Engine = nil },
-		`unknown compatibility profile "code-mode": use one of python-interpreter, mcp-run-python`: func(c *Config) { c.Compat = []string{"code-mode"} },
+		`unknown compatibility profile "another": use one of python-interpreter, mcp-run-python, code-mode`: func(c *Config) { c.Compat = []string{"another"} },
 		"run_script would be added twice": func(c *Config) { c.Compat = []string{"python-interpreter", "python-interpreter"} },
 	} {
 		c := base
@@ -207,6 +207,7 @@ func TestSchemasNameExactlyTheArgumentsThatAreRead(t *testing.T) {
 	reads := map[string]any{
 		"execute": new(execution.Arguments), "get_operation": new(getArguments), "cancel_operation": new(cancelArguments),
 		"list_packages": new(packagesArguments), "run_script": new(scriptArguments), "run_python_code": new(runPythonArguments),
+		"execute_code": new(executeCodeArguments),
 	}
 	list, err := connect(t, s, "2025-11-25", nil).ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != len(reads) {
