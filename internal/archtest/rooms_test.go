@@ -20,7 +20,6 @@ var rank = map[string]int{
 	"visible": 1, // text for a person to read, all of it
 	"guest":   1, // embedded Python, no Go to speak of
 	"logging": 1, // keys and redaction
-	"catalog": 1, // tools to Python, pure
 
 	"clientconfig": 1, // other programs' configuration files, edited in place
 	"socket":       1, // sockets for a user's own processes: knows nothing of what is said over them
@@ -32,6 +31,7 @@ var rank = map[string]int{
 	"analysis": 2, // facts to permissions
 	"sandbox":  2, // the contract; its backends are judged by backendRank
 	"cpython":  2, // the interpreter on disk
+	"catalog":  2, // tools to Python, and results to frames of the bridge: pure
 	"upstream": 2, // sessions with other MCP servers
 	"relay":    2, // one client's messages passed on to our own server
 

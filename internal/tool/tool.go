@@ -38,6 +38,7 @@ type Hints struct {
 // Server is one upstream server with its tools, as they are known now.
 type Server struct {
 	Name         string
+	Alias        string // the name that programs import, as the operator would have it; empty for Name
 	Description  string // the operator's
 	Instructions string // the server's own
 	Tools        []Definition
