@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
@@ -29,7 +30,7 @@ func (e *Engine) call(op *operation) (execution.Result, error) {
 	if c.Run != "" && run == nil {
 		return op.ofDeadRun(), nil
 	}
-	p, err := e.prepareCall(op.ctx, op.caller(), c.Tool, c.Arguments)
+	p, err := e.prepareCall(op.ctx, "", c.Tool, c.Arguments)
 	if err != nil {
 		return op.notCalled(err)
 	}
@@ -44,7 +45,7 @@ func (e *Engine) call(op *operation) (execution.Result, error) {
 		return execution.Result{}, err
 	}
 	began := e.c.Clock.Now()
-	answered, err := e.c.Tools.Perform(op.ctx, op.caller(), p, permit)
+	answered, err := e.c.Tools.Perform(op.ctx, p, permit)
 	op.usage.Wall = e.c.Clock.Now().Sub(began)
 	op.decided = []audit.Event{op.toolCall(e.c.Clock.Now(), p, callStatus(err), op.usage.Wall)}
 	if err != nil {
@@ -52,7 +53,7 @@ func (e *Engine) call(op *operation) (execution.Result, error) {
 		return op.notCalled(err)
 	}
 	run.answer(answered, nil)
-	return op.called(answered), nil
+	return op.called(p, answered), nil
 }
 
 // startCall records what was decided and that the call is about to be made.
@@ -67,26 +68,21 @@ func (e *Engine) startCall(op *operation, p Prepared) error {
 }
 
 // prepareCall finds the tool and checks the arguments.
-func (e *Engine) prepareCall(ctx context.Context, c Caller, name string, arguments json.RawMessage) (Prepared, error) {
+func (e *Engine) prepareCall(ctx context.Context, server, name string, arguments json.RawMessage) (Prepared, error) {
 	if e.c.Tools == nil {
 		return Prepared{}, &tool.Error{Class: tool.Unavailable, Message: noServers}
 	}
-	return e.c.Tools.Prepare(ctx, c, name, arguments)
+	return e.c.Tools.Prepare(ctx, server, name, arguments)
 }
 
 const noServers = "No MCP servers are configured here, so there are no tools to call. The operator names them with --mcp-servers FILE."
-
-// caller is in whose name the operation asks for tools.
-func (op *operation) caller() Caller {
-	return Caller{Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: op.gear}
-}
 
 // wish is what the door is asked about a call.
 func (op *operation) wish(p Prepared, g gear.Frozen, patience time.Duration) authz.Action {
 	return authz.Action{
 		Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: g,
 		Moment: authz.ToolCall, Code: op.code, Subject: p.Subject, Source: op.request.Code,
-		Asks:    []policy.Permission{{Kind: policy.Tool, Target: p.Tool.ID(), ReadOnly: p.ReadOnly}},
+		Asks:    []policy.Permission{{Kind: policy.Tool, Target: p.ID(), ReadOnly: p.ReadOnly}},
 		Changed: p.Changed, Patience: patience, Approval: op.approval,
 	}
 }
@@ -96,14 +92,14 @@ func (op *operation) wish(p Prepared, g gear.Frozen, patience time.Duration) aut
 func (op *operation) subjectOfCall(p Prepared, id string) execution.Digest {
 	gear := op.gear.Digest()
 	return execution.DigestOf([]byte("tool call"), []byte(op.id), []byte(op.request.Principal), []byte(id),
-		[]byte(p.Tool.ID()), p.Pin[:], p.Arguments, gear[:], []byte(p.Changed))
+		[]byte(p.ID()), p.Entry.Pin[:], p.Arguments, gear[:], []byte(p.Changed))
 }
 
 // toolCall is the event of a call: one before it is made, and one after.
 func (op *operation) toolCall(now time.Time, p Prepared, s execution.Status, took time.Duration) audit.Event {
 	e := op.event(now, audit.ToolCall)
-	e.Permission, e.Status, e.Usage.Wall = policy.Permission{Kind: policy.Tool, Target: p.Tool.ID()}.String(), s, took
-	e.Details = map[string]string{"arguments": p.Recorded, "definition": p.Pin.String()}
+	e.Permission, e.Status, e.Usage.Wall = policy.Permission{Kind: policy.Tool, Target: p.ID()}.String(), s, took
+	e.Details = map[string]string{"arguments": p.recorded(), "definition": p.Entry.Pin.String()}
 	return e
 }
 
@@ -121,11 +117,21 @@ func callStatus(err error) execution.Status {
 	return execution.StatusError
 }
 
-// called is the answer of a tool as that of an operation.
-func (op *operation) called(a Answered) execution.Result {
+// called is the answer of a tool as that of an operation: a value that is not too long to
+// be one, or else text.
+func (op *operation) called(p Prepared, a Answered) execution.Result {
 	r := op.base(execution.StatusOK)
-	r.ExitCode, r.DurationMS, r.Value, r.Attachments = 0, milliseconds(op.usage.Wall), a.Structured, a.Attachments
-	op.stdout.Write([]byte(a.Text))
+	r.ExitCode, r.DurationMS = 0, milliseconds(op.usage.Wall)
+	if v := a.Result.Structured; len(v) > 0 && len(v) <= int(op.limits.OutputKept) && json.Valid(v) {
+		r.Value = v
+	} else {
+		op.stdout.Write([]byte(p.Entry.Text(a.Result, math.MaxInt)))
+	}
+	for _, b := range a.Result.Blocks {
+		if b.Kind != tool.Text {
+			r.Attachments = append(r.Attachments, execution.Attachment{Data: b.Data, MIME: b.MIME, Name: b.Name, URI: b.URI})
+		}
+	}
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/catalog"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
@@ -28,34 +29,34 @@ type echo struct {
 	calls []string
 }
 
-func (s *echo) Prepare(_ context.Context, _ engine.Caller, name string, arguments json.RawMessage) (engine.Prepared, error) {
+func (s *echo) Prepare(_ context.Context, _, name string, arguments json.RawMessage) (engine.Prepared, error) {
 	server, raw, _ := strings.Cut(name, ".")
 	if server != "echo" {
 		return engine.Prepared{}, &tool.Error{Class: tool.NotFound, Message: "there is no tool " + name}
 	}
 	return engine.Prepared{
-		Tool: tool.Definition{Server: server, Name: raw}, Pin: execution.DigestOf([]byte(name)), Arguments: arguments,
-		ReadOnly: s.readOnly, Changed: s.changed, Recorded: "masked",
+		Entry: catalog.Entry{Definition: tool.Definition{Server: server, Name: raw}, Pin: execution.DigestOf([]byte(name))}, Arguments: arguments,
+		ReadOnly: s.readOnly, Changed: s.changed,
 	}, nil
 }
 
-func (s *echo) Perform(_ context.Context, _ engine.Caller, p engine.Prepared, permit authz.Permit) (engine.Answered, error) {
+func (s *echo) Perform(_ context.Context, p engine.Prepared, permit authz.Permit) (engine.Answered, error) {
 	if !permit.Use(p.Subject) {
 		return engine.Answered{}, &tool.Error{Class: tool.Denied, Message: "no permit"}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = append(s.calls, p.Tool.ID()+string(p.Arguments))
-	if p.Tool.Name == "fail" {
+	s.calls = append(s.calls, p.ID()+string(p.Arguments))
+	if p.Entry.Definition.Name == "fail" {
 		return engine.Answered{}, &tool.Error{Class: tool.Failed, Message: "it says no"}
 	}
 	return engine.Answered{
-		Head: bridge.AnswerHead{Form: bridge.FormJSON}, Body: p.Arguments, Text: "echoed", Structured: p.Arguments,
-		Attachments: []execution.Attachment{{MIME: "image/png", Data: []byte{1}}},
+		Head: bridge.AnswerHead{Form: bridge.FormJSON}, Body: p.Arguments,
+		Result: tool.Result{Structured: p.Arguments, Blocks: []tool.Block{{Kind: tool.Text, Text: "echoed"}, {Kind: tool.Image, MIME: "image/png", Data: []byte{1}}}},
 	}, nil
 }
 
-func (*echo) Answer(context.Context, engine.Caller, bridge.CallHead) (bridge.AnswerHead, []byte) {
+func (*echo) Ask(context.Context, bridge.CallHead) (bridge.AnswerHead, []byte) {
 	return bridge.AnswerHead{Form: bridge.FormNone}, nil
 }
 
@@ -86,7 +87,7 @@ func TestACallOfAToolIsDecidedRecordedAndAnsweredAsARunIs(t *testing.T) {
 	s := &echo{readOnly: true}
 	b := newToolBench(t, s, benchConfig{})
 	r := b.wait(b.submit(callOf(t, "echo.say", `{"a": 1}`)))
-	if r.Status != execution.StatusOK || r.Stdout != "echoed" || len(r.Attachments) != 1 || r.ExitCode != 0 {
+	if r.Status != execution.StatusOK || r.Stdout != "" || len(r.Attachments) != 1 || r.ExitCode != 0 {
 		t.Errorf("%+v", r)
 	}
 	var value map[string]int

@@ -3,60 +3,65 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/catalog"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
-	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 )
 
 // Tools are those of other servers. It is safe for concurrent use.
 type Tools interface {
-	// Prepare finds a tool and checks what it is to be called with. Nothing is sent. It
-	// waits for a server that is still being started. The error is a *[tool.Error].
-	Prepare(ctx context.Context, c Caller, name string, arguments json.RawMessage) (Prepared, error)
+	// Prepare finds a tool and checks what it is to be called with. Nothing is sent. With
+	// no server the name is server.tool. It waits for a server that is still being started.
+	// The error is a *[tool.Error].
+	Prepare(ctx context.Context, server, name string, arguments json.RawMessage) (Prepared, error)
 	// Perform makes the call that the permit is for, and uses the permit up. The error is
-	// a *[tool.Error], also when the tool says that it failed.
-	Perform(ctx context.Context, c Caller, p Prepared, permit authz.Permit) (Answered, error)
-	// Answer answers whatever else a program asks about tools: none of it has an effect.
-	Answer(ctx context.Context, c Caller, head bridge.CallHead) (bridge.AnswerHead, []byte)
+	// a *[tool.Error], also when the tool says that it failed: then there is an answer too.
+	Perform(ctx context.Context, p Prepared, permit authz.Permit) (Answered, error)
+	// Ask answers whatever else a program asks about tools: none of it has an effect.
+	Ask(ctx context.Context, head bridge.CallHead) (bridge.AnswerHead, []byte)
 }
 
-// Caller is in whose name tools are asked for.
-type Caller struct {
-	Operation execution.ID
-	Principal execution.Principal
-	Client    execution.Client
-	Gear      gear.Frozen
-}
 
 // Prepared is a call that can be made.
 type Prepared struct {
-	Tool tool.Definition
-	// Pin is the digest of the definition that the arguments were checked against.
-	Pin       execution.Digest
+	// Entry is the tool, as the arguments were checked against.
+	Entry catalog.Entry
+	// Arguments are those for the server, by its own names.
 	Arguments json.RawMessage
 	// ReadOnly tells that the operator trusts the server, which says so of the tool.
 	ReadOnly bool
 	// Changed says what is different from the definition that was accepted before. Until
 	// a human has seen it nobody calls the tool.
 	Changed string
-	// Recorded are the arguments as they may stand in the records.
-	Recorded string
 	// Subject is the digest of exactly this call, which the permit has to be for.
 	Subject execution.Digest
 }
 
+// ID is the tool's, server.tool.
+func (p Prepared) ID() string { return p.Entry.Definition.ID() }
+
+// maxRecorded bounds arguments in the records, in bytes.
+const maxRecorded = 2_000
+
+// recorded are the arguments as they stand in the records, where secrets are masked.
+func (p Prepared) recorded() string {
+	if len(p.Arguments) <= maxRecorded {
+		return string(p.Arguments)
+	}
+	return fmt.Sprintf("%s … (%d bytes)", strings.ToValidUTF8(string(p.Arguments[:maxRecorded]), ""), len(p.Arguments))
+}
+
 // Answered is what a call answered.
 type Answered struct {
+	Result tool.Result
 	// Head and Body are the answer to a program.
 	Head bridge.AnswerHead
 	Body []byte
-	// Text and Structured are the answer to a model, and Attachments what it holds beside.
-	Text        string
-	Structured  json.RawMessage
-	Attachments []execution.Attachment
 }
 
 // failure is the answer to a program whose call has no value.

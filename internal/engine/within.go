@@ -20,8 +20,8 @@ const mostPaused = 10 * time.Minute
 // callWithin makes a call for a program that runs. What the rules allow is called at once;
 // what they ask a human about becomes an operation of its own, for which the program waits
 // while its time stands still.
-func (e *Engine) callWithin(ctx context.Context, op *operation, id uint32, name string, arguments []byte) (bridge.AnswerHead, []byte) {
-	a, err := e.within(ctx, op, id, name, arguments)
+func (e *Engine) callWithin(ctx context.Context, op *operation, id uint32, server, name string, arguments []byte) (bridge.AnswerHead, []byte) {
+	a, err := e.within(ctx, op, id, server, name, arguments)
 	if err == nil {
 		return a.Head, a.Body
 	}
@@ -37,8 +37,8 @@ func (e *Engine) callWithin(ctx context.Context, op *operation, id uint32, name 
 	return failure(&tool.Error{Class: tool.Unavailable, Message: "The call could not be made; the log of the server has the reason."}), nil
 }
 
-func (e *Engine) within(ctx context.Context, op *operation, id uint32, name string, arguments []byte) (Answered, error) {
-	p, err := e.prepareCall(ctx, op.caller(), name, arguments)
+func (e *Engine) within(ctx context.Context, op *operation, id uint32, server, name string, arguments []byte) (Answered, error) {
+	p, err := e.prepareCall(ctx, server, name, arguments)
 	if err != nil {
 		return Answered{}, err
 	}
@@ -67,7 +67,7 @@ func (e *Engine) perform(ctx context.Context, op *operation, p Prepared, permit 
 	if err := e.c.Journal.Record(ctx, events...); err != nil {
 		return Answered{}, fmt.Errorf("record a call: %w", err)
 	}
-	a, err := e.c.Tools.Perform(ctx, op.caller(), p, permit)
+	a, err := e.c.Tools.Perform(ctx, p, permit)
 	now := e.c.Clock.Now()
 	done := op.toolCall(now, p, callStatus(err), now.Sub(began))
 	if failed := e.c.Journal.Record(context.WithoutCancel(ctx), done); failed != nil {
@@ -82,7 +82,7 @@ func (e *Engine) askWithin(ctx context.Context, op *operation, p Prepared) (Answ
 	if left <= 0 {
 		return Answered{}, unapproved(p, "The run has waited for humans for as long as it may.")
 	}
-	source, err := execution.Call{Tool: p.Tool.ID(), Arguments: p.Arguments, Run: op.id}.Source()
+	source, err := execution.Call{Tool: p.ID(), Arguments: p.Arguments, Run: op.id}.Source()
 	if err != nil {
 		return Answered{}, unapproved(p, "The arguments are too long to be shown to a human.")
 	}
@@ -133,17 +133,17 @@ func (op *operation) rest() (resume func(), err error) {
 }
 
 func unapproved(p Prepared, why string) *tool.Error {
-	return &tool.Error{Class: tool.Unapproved, Message: fmt.Sprintf("%s was not called. %s", p.Tool.ID(), why), Server: p.Tool.Server, Tool: p.Tool.Name}
+	return &tool.Error{Class: tool.Unapproved, Message: fmt.Sprintf("%s was not called. %s", p.ID(), why), Server: p.Entry.Definition.Server, Tool: p.Entry.Definition.Name}
 }
 
 // refusedCall is what a program is told of the door's no.
 func refusedCall(d *authz.DeniedError, p Prepared) *tool.Error {
 	message := d.Error() + "."
 	for _, r := range d.Refusals {
-		message = fmt.Sprintf("tool(%s) is refused. %s", p.Tool.ID(), r.Hint)
+		message = fmt.Sprintf("tool(%s) is refused. %s", p.ID(), r.Hint)
 		if r.Allow != "" {
 			message += fmt.Sprintf(" An operator would permit it with --allow '%s'.", r.Allow)
 		}
 	}
-	return &tool.Error{Class: tool.Denied, Message: message, Server: p.Tool.Server, Tool: p.Tool.Name}
+	return &tool.Error{Class: tool.Denied, Message: message, Server: p.Entry.Definition.Server, Tool: p.Entry.Definition.Name}
 }
