@@ -19,4 +19,5 @@ const (
 	KeyCPU        = "cpu_ms"            // processor time of the program
 	KeyMemoryPeak = "memory_peak_bytes" // the most memory that the program held at one time
 	KeyError      = "error"             // what failed
+	KeyUpstream   = "upstream"          // the server of another that a program or the operator uses
 )

@@ -1,6 +1,11 @@
 package upstream
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"time"
+)
 
 // Transport is how a server is reached.
 type Transport string
@@ -64,4 +69,31 @@ type OAuth struct {
 	ClientID     string
 	ClientSecret string
 	Scopes       []string
+}
+
+func (s Spec) startupTimeout() time.Duration { return cmp.Or(s.StartupTimeout, DefaultStartupTimeout) }
+
+func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout) }
+
+func (s Spec) concurrency() int { return cmp.Or(s.Concurrency, DefaultConcurrency) }
+
+// fault says why a server cannot be reached as it is configured; empty if it can.
+func (s Spec) fault() string {
+	switch {
+	case s.Fault != "":
+		return s.Fault
+	case s.Timeout < 0, s.StartupTimeout < 0, s.Concurrency < 0:
+		return "a negative timeout or concurrency"
+	case s.Transport == Stdio && (len(s.Command) == 0 || s.Command[0] == ""):
+		return "no command is configured"
+	case s.Transport == Stdio:
+		return ""
+	case s.Transport != HTTP && s.Transport != SSE && s.Transport != Auto:
+		return fmt.Sprintf("the transport %q is not known: stdio, http, sse and auto are", s.Transport)
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "the URL is none of http or https with a host"
+	}
+	return ""
 }

@@ -1,0 +1,193 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gearbox-mcp/gearbox/internal/subprocess"
+)
+
+// program is a server that runs on this machine and speaks over its standard streams.
+type program struct {
+	spec   Spec
+	opts   *Options
+	noise  *noise
+	stderr *tail
+
+	group   *subprocess.Group
+	pipe    *pipe
+	watched *traffic
+	copying sync.WaitGroup
+	errors  *os.File // our end of standard error
+	end     sync.Once
+	stopped bool // it did not end by itself; set by cut
+	probing context.CancelFunc
+	old     bool // does not bear the probe for the newer protocol
+}
+
+// start starts the program of a server.
+func start(ctx context.Context, s Spec, o *Options, find *searcher) (*program, error) {
+	env := environment(o.Environ(), s.Env)
+	f, err := find.find(ctx, s.Command[0], s.Dir, env)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkBatch(f.program, s.Command[1:]); err != nil {
+		return nil, err
+	}
+	env["PATH"] = f.path
+	p := &program{spec: s, opts: o, noise: &noise{}, stderr: &tail{}}
+	// Its end is ordered: see cut.
+	c := exec.CommandContext(context.WithoutCancel(ctx), f.program, s.Command[1:]...)
+	c.Dir, c.Env = s.Dir, list(env)
+	return p, p.run(c)
+}
+
+// run connects the standard streams. Plain pipes, because nothing of ours then waits for
+// what the program leaves behind.
+func (p *program) run(c *exec.Cmd) error {
+	var ends []*os.File
+	closeAll := func() {
+		for _, f := range ends {
+			_ = f.Close()
+		}
+	}
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll()
+			return fmt.Errorf("make a pipe: %w", err)
+		}
+		ends = append(ends, r, w)
+	}
+	c.Stdin, c.Stdout, c.Stderr = ends[0], ends[3], ends[5]
+	group, err := subprocess.Start(c)
+	if err != nil {
+		closeAll()
+		return fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	for _, f := range []*os.File{ends[0], ends[3], ends[5]} {
+		_ = f.Close()
+	}
+	p.group, p.errors = group, ends[4]
+	p.copying.Go(func() { _, _ = io.Copy(p.stderr, p.errors) })
+	p.copying.Go(func() { p.drain(ends[2]) })
+	p.pipe = newPipe(ends[2], ends[1], p.opts.MaxMessage, p.noise)
+	return nil
+}
+
+// drain has the output end soon after the program, even if something that it left behind
+// in a group of its own still holds it.
+func (p *program) drain(out *os.File) {
+	<-p.group.Exited()
+	_ = out.SetReadDeadline(time.Now().Add(drainTime))
+	if err := p.errors.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
+		_ = p.errors.Close() // what has no deadlines is let go at once
+	}
+}
+
+// Connect implements [mcp.Transport].
+func (p *program) Connect(ctx context.Context) (mcp.Connection, error) {
+	ctx, p.probing = context.WithCancel(context.WithoutCancel(ctx))
+	p.watched = watch(&prober{pipe: p.pipe, p: p, ctx: ctx}, p.noise)
+	return p.watched, nil
+}
+
+// prober answers the probe in the place of a program that is silent, so that the session
+// goes on in the same process with the older protocol: what starts slowly is not started
+// twice.
+type prober struct {
+	*pipe
+	p   *program
+	ctx context.Context //nolint:containedctx // it is the life of this value
+}
+
+const probeMethod = "server/discover"
+
+func (b *prober) Write(ctx context.Context, m jsonrpc.Message) error {
+	if r, ok := m.(*jsonrpc.Request); ok && r.Method == probeMethod {
+		b.p.copying.Go(func() { b.refuse(r.ID) })
+	}
+	return b.pipe.Write(ctx, m)
+}
+
+func (b *prober) refuse(id jsonrpc.ID) {
+	select {
+	case <-b.p.opts.Clock.After(probeTime(b.p.spec)):
+	case <-b.ctx.Done():
+		return
+	case <-b.closed:
+		return
+	}
+	if b.p.watched.waits(id) {
+		b.give(incoming{message: &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer to the probe"}}})
+	}
+}
+
+func (p *program) version() string {
+	if p.old {
+		return sessionful
+	}
+	return ""
+}
+
+// speaksOld reports whether the program ended by itself before a session began: some do
+// when they meet a request that they do not know.
+func (p *program) speaksOld() bool { return !p.stopped }
+
+// cut ends the program: its input ends, then it is asked to end, then it is killed.
+func (p *program) cut() {
+	p.end.Do(func() {
+		_ = p.pipe.Close()
+		select {
+		case <-p.group.Exited():
+		case <-p.opts.Clock.After(leaveTime):
+			p.stopped = true
+			p.group.Stop(leaveTime)
+		}
+		if p.probing != nil {
+			p.probing()
+		}
+		p.pipe.release()
+		p.copying.Wait()
+		_ = p.errors.Close()
+	})
+}
+
+// explain says how the program ended, and what it said last. It is for after the cut.
+func (p *program) explain(err error) string {
+	reason := "the program ended by itself: " + ended(p.group.Err())
+	if p.stopped {
+		reason = "the program closed its standard output"
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, mcp.ErrConnectionClosed) {
+		reason = err.Error()
+	}
+	if n, _ := p.noise.seen(); n > 0 && !errors.Is(err, errNoise) {
+		reason += fmt.Sprintf("; it wrote %d lines to standard output that are no messages", n)
+	}
+	if last := p.stderr.last(); last != "" {
+		reason += "; the end of its standard error: " + last
+	}
+	return reason
+}
+
+func ended(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
+}
+
+func (p *program) last() string { return p.stderr.text() }
+
+func (p *program) ignored() (int, string) { return p.noise.seen() }
