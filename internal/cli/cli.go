@@ -87,7 +87,7 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.serveCommand(), a.connectCommand(), a.execCommand(), a.installCommand(), a.uninstallCommand(),
+	root.AddCommand(a.serveCommand(), a.connectCommand(), a.execCommand(), a.agentCommand(), a.installCommand(), a.uninstallCommand(),
 		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.approvalsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
 		a.gearCommand(), a.configCommand(), a.versionCommand())
 	return root

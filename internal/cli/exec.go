@@ -85,7 +85,7 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 	var log heldLog
 	l.server.Transport, l.server.Pool = sidecar.TransportExec, sidecar.OnDemand()
 	l.server.FinishPreparing = true // the next command is then several times faster
-	ask := a.terminalOf(f)
+	ask := a.terminalOf(f.json)
 	if ask != nil {
 		defer ask.close()
 		l.server.Approvals.Here = true
@@ -95,7 +95,7 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
 	result, err := runToEnd(ctx, s.Engine(), request)
-	for k := (&asker{a, ask, s}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
+	for k := (&asker{a, ask, s, "exec"}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
 		result, err = k.settle(ctx, request.Principal, result.OperationID)
 	}
 	switch {

@@ -15,12 +15,13 @@ type asker struct {
 	app      *app
 	terminal *terminal
 	sidecar  *sidecar.Sidecar
+	command  string // in whose name decisions are recorded
 }
 
 // terminalOf is where a command may ask: on the terminal of a person who reads what it
 // says. Whoever reads JSON is a program.
-func (a *app) terminalOf(f *execFlags) *terminal {
-	if f.json || !isTerminal(a.Err) {
+func (a *app) terminalOf(json bool) *terminal {
+	if json || !isTerminal(a.Err) {
 		return nil
 	}
 	t, err := openTerminal()
@@ -46,7 +47,7 @@ func (k *asker) settle(ctx context.Context, p execution.Principal, id execution.
 	case err != nil:
 		return cancel(ctx, e, p, id)
 	default:
-		decision.Client = asClient("exec")
+		decision.Client = asClient(k.command)
 		told, err := k.app.handIn(ctx, d, decision)
 		if err != nil {
 			k.app.notef("%v", err) // the question stands, or is over: the operation knows

@@ -25,7 +25,7 @@ type settings struct {
 // table is every setting of Gearbox, one row each. A row is all that a new setting
 // needs beside the variable that it goes to.
 func (s *settings) table() config.Table {
-	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.principalTable(), s.httpTable(), s.approvalsTable(), s.recordsTable(), s.logTable())
+	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.principalTable(), s.httpTable(), s.approvalsTable(), s.agentTable(), s.recordsTable(), s.logTable())
 }
 
 // rulesTable is what decides on runs.
@@ -220,6 +220,42 @@ func (s *settings) approvalsTable() config.Table {
 		},
 	}
 }
+
+// agentTable is which model writes programs.
+func (s *settings) agentTable() config.Table {
+	a := &s.server.Agent
+	return config.Table{
+		{
+			Key: agentKeys + "model", Flag: "agent-model", Value: config.Text(&a.Model, config.Named("the name of a model", nil)), Default: "none", ServerOnly: true,
+			Usage: "have the model of this `NAME` write programs for tasks", Meaning: "As its endpoint spells it.",
+		},
+		{
+			Key: agentKeys + "provider", Flag: "agent-provider", Value: config.Text(&a.Provider, config.OneOf(sidecar.ModelProviders()...)), Default: sidecar.ModelProviders()[0], ServerOnly: true,
+			Usage: "how the model is spoken to: `FORMAT` openai or anthropic", Meaning: "Most other endpoints, local ones among them, speak as OpenAI's chat completions do.",
+		},
+		{
+			Key: agentKeys + "base_url", Flag: "agent-base-url", Value: config.Text(&a.BaseURL, config.Named("an address", sidecar.CheckModelURL)), Default: "the provider's own", ServerOnly: true,
+			Usage:   "the endpoint of the model is at `URL`",
+			Meaning: "What stands before /chat/completions or /v1/messages, such as http://127.0.0.1:11434/v1. The key goes there, over plain HTTP to this machine alone.",
+		},
+		{
+			Key: agentKeys + "api_key_env", Flag: "agent-api-key-env", Value: config.Text(&a.KeyVariable, config.Secretive("the name of an environment variable", sidecar.CheckVariable)), Default: "OPENAI_API_KEY or ANTHROPIC_API_KEY", ServerOnly: true,
+			Usage:   "the key of the model stands in the environment `VARIABLE`",
+			Meaning: sidecar.NoModelKey + " for an endpoint that needs no key; with a base_url the usual variable need not be set. No program gets this variable, whatever the rules say.",
+		},
+		{
+			Key: agentKeys + "attempts", Flag: "agent-attempts", Value: config.Number(&a.Attempts, 0, sidecar.MostAttempts), Default: "3", ServerOnly: true,
+			Usage: "let the model mend a program that failed `N` times",
+		},
+		{
+			Key: agentKeys + "timeout", Flag: "agent-timeout", Value: config.Duration(&a.Timeout, time.Second, sidecar.LongestTask), Default: "2m", ServerOnly: true,
+			Usage: "give up a task after `TIME`", Meaning: "The model's thinking and all programs together. A call of run_agent may say another time.",
+		},
+	}
+}
+
+// agentKeys begins the keys of agentTable.
+const agentKeys = "agent."
 
 // recordsTable is what is kept of operations.
 func (s *settings) recordsTable() config.Table {

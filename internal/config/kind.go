@@ -88,6 +88,21 @@ func Named(name string, check func(string) error) Kind {
 	}}
 }
 
+// Secretive is [Named] for what people could take for the place of a secret: the error does
+// not repeat what was written.
+func Secretive(name string, check func(string) error) Kind {
+	k := Named(name, nil)
+	filled := k.read
+	k.read = func(s string) (string, error) {
+		s, err := filled(s)
+		if err == nil {
+			err = check(s)
+		}
+		return s, err
+	}
+	return k
+}
+
 // AnyPath is a path. In a file it counts from the file's directory.
 func AnyPath() Kind {
 	return Kind{name: "path", schema: filledSchema, read: anything("a path"), place: func(dir, s string) string {

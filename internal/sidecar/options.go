@@ -57,6 +57,8 @@ type Options struct {
 	Pool PoolOptions
 	// Principal bounds what each principal may start.
 	Principal PrincipalOptions
+	// Agent says which model writes programs, for run_agent.
+	Agent AgentOptions
 	// Web is how requests come in over HTTP; the zero value for not at all.
 	Web WebOptions
 	// ConformanceFixtures adds what the official conformance suite of the protocol

@@ -133,7 +133,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.engine, err = engine.New(engine.Config{
-		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
+		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: o.Agent.programsEnvironment(os.LookupEnv), Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
 		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l},
 	})
 	if err != nil {
