@@ -43,11 +43,11 @@ var rank = map[string]int{
 	"egress":      3, // the door of the network
 	"environment": 3, // packages for a run
 
-	"quota":   4, // what one principal may start: stands before the engine, and knows only its methods
-	"gateway": 4, // one tool call
+	"quota": 4, // what one principal may start: stands before the engine, and knows only its methods
 
 	"engine": 5, // the list of steps
 
+	"gateway":  6, // one tool call: implements what engine needs of tools
 	"approval": 6, // answers of people: knows how an operation of which nothing was run ends
 
 	"mcpserver": 7, // front doors

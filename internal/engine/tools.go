@@ -26,7 +26,6 @@ type Tools interface {
 	Ask(ctx context.Context, head bridge.CallHead) (bridge.AnswerHead, []byte)
 }
 
-
 // Prepared is a call that can be made.
 type Prepared struct {
 	// Entry is the tool, as the arguments were checked against.

@@ -101,7 +101,7 @@ func (o Options) checkCredential() error {
 
 // check also returns what decides under these options.
 func (o Options) check(dataDir string) (*chosen, error) {
-	errs := []error{o.Pool.check(), o.Principal.check(), o.Approvals.Webhook.check(), o.Agent.check(), o.checkBackend(), o.checkCompat()}
+	errs := []error{o.Pool.check(), o.Principal.check(), o.Approvals.Webhook.check(), o.Agent.check(), o.Tools.check(), o.checkBackend(), o.checkCompat()}
 	_, err := o.minimumIsolation(false)
 	errs = append(errs, err)
 	_, err = o.preload()

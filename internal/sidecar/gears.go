@@ -172,7 +172,11 @@ func overlays(o Options, dataDir string) (gear.Overlays, error) {
 	if err != nil {
 		return gear.Overlays{}, err
 	}
-	return file.With(o.Rules).With(flags), nil
+	servers, err := o.serverRules(dataDir)
+	if err != nil {
+		return gear.Overlays{}, err
+	}
+	return file.With(o.Rules).With(servers).With(flags), nil
 }
 
 // checkTrust refuses a gear without isolation unless the operator said so in

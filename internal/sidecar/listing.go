@@ -44,5 +44,5 @@ func Explain(o Options, g gear.Frozen, permissions []policy.Permission) ([]authz
 	if err != nil {
 		return nil, err
 	}
-	return authz.Explain(mechanisms(dir), g, permissions), nil
+	return authz.Explain(mechanisms(dir, len(o.serverFiles(dir)) > 0), g, permissions), nil
 }

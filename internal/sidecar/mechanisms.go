@@ -14,8 +14,9 @@ import (
 
 // mechanisms tells which granted permissions this version can carry out. A grant
 // that nothing enforces for exactly its target would be theatre, so it is
-// refused, and the answer says so. dataDir is shown to no program.
-func mechanisms(dataDir string) authz.Mechanisms {
+// refused, and the answer says so. dataDir is shown to no program; tools tells that there are
+// servers whose tools can be called.
+func mechanisms(dataDir string, tools bool) authz.Mechanisms {
 	if real, err := filepath.EvalSymlinks(dataDir); err == nil {
 		dataDir = real // what is shown is named by where it really is
 	}
@@ -39,7 +40,11 @@ func mechanisms(dataDir string) authz.Mechanisms {
 			if shown(g, p.Target) && (!byHuman || showableFile(p.Target, dataDir)) {
 				return true, ""
 			}
-		case policy.Write, policy.Net, policy.Install, policy.Tool:
+		case policy.Tool:
+			if tools {
+				return true, "" // carried out by the gateway, call by call
+			}
+		case policy.Write, policy.Net, policy.Install:
 		}
 		return false, fmt.Sprintf("%s is allowed by a rule, but this version has no mechanism that grants exactly that inside the sandbox, so it is refused rather than ignored. %s",
 			p, instead[p.Kind])
@@ -95,5 +100,5 @@ var instead = map[policy.Kind]string{
 	policy.Write:   "Write below /workspace, which is private to the run, and print what is needed.",
 	policy.Net:     "Fetch the data outside and pass it in the argument files or variables.",
 	policy.Install: "Use the standard library, or ask the operator to start the server with --python and an environment that has the package.",
-	policy.Tool:    "Call the tool outside and pass its result in the argument variables.",
+	policy.Tool:    "No MCP servers are configured: the operator names them with --mcp-servers FILE.",
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/gateway"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
@@ -26,6 +28,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/quota"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
+	"github.com/gearbox-mcp/gearbox/internal/upstream"
 	"github.com/gearbox-mcp/gearbox/internal/visible"
 	"github.com/gearbox-mcp/gearbox/internal/webhook"
 )
@@ -50,10 +53,12 @@ type Sidecar struct {
 	journal      telemetry.Journal
 	guard        *credential.File
 	webhook      *webhook.Sender // nil for none
-	approved     chan struct{}   // somebody has decided
-	rulesChanged atomic.Bool     // and the rules file was added to
-	reloading    sync.Mutex      // guards what follows
-	options      Options         // in force
+	servers      *upstream.Fleet // nil for none, and then gateway too
+	gateway      *gateway.Gateway
+	approved     chan struct{} // somebody has decided
+	rulesChanged atomic.Bool   // and the rules file was added to
+	reloading    sync.Mutex    // guards what follows
+	options      Options       // in force
 	closed       bool
 	chores       sync.WaitGroup
 	stopChores   context.CancelFunc
@@ -126,17 +131,23 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		journal = telling{journal, s.webhook, s.records.Find, o.Approvals.Webhook.Code == "on"}
 	}
 	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
+	if err := s.openServers(ctx, o, dir, l); err != nil {
+		return err
+	}
 	door, err := authz.New(authz.Config{
-		Recorder: journal, Patience: s.patience, Mechanisms: mechanisms(dir), Now: time.Now,
+		Recorder: journal, Patience: s.patience, Mechanisms: mechanisms(dir, s.gateway != nil), Now: time.Now,
 	})
 	if err != nil {
 		return err
 	}
-	s.engine, err = engine.New(engine.Config{
+	c := engine.Config{
 		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: o.Agent.programsEnvironment(os.LookupEnv), Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
-		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l},
-	})
-	if err != nil {
+		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l}, ApproveScripts: o.Tools.Approve == "script",
+	}
+	if s.gateway != nil {
+		c.Tools, c.Bindings = s.gateway, s.gateway
+	}
+	if s.engine, err = engine.New(c); err != nil {
 		return err
 	}
 	s.environment = &environment{places: s.places, gears: s.gears}
@@ -151,7 +162,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		ApprovalPage: page, Visible: visible.Line,
+		ApprovalPage: page, Visible: visible.Line, Toolbox: s.toolbox(ctx), OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
 		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
 		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
@@ -199,6 +210,9 @@ func (s *Sidecar) Close() error {
 		}
 		if s.places != nil {
 			errs = append(errs, s.places.close())
+		}
+		if s.servers != nil {
+			errs = append(errs, s.servers.Close())
 		}
 		if s.engine != nil {
 			s.engine.Close()

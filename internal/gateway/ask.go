@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/catalog"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/tool"
+	"github.com/gearbox-mcp/gearbox/internal/upstream"
+)
+
+// Ask implements [engine.Tools].
+func (g *Gateway) Ask(ctx context.Context, head bridge.CallHead) (bridge.AnswerHead, []byte) {
+	text, form, err := g.ask(ctx, head)
+	if err == nil {
+		return bridge.AnswerHead{Form: form}, []byte(text)
+	}
+	e := &bridge.CallError{Class: string(tool.Failed), Message: err.Error(), Server: head.Server}
+	var failed *tool.Error
+	var missing *catalog.NotFoundError
+	var rejected *execution.RejectedError
+	switch {
+	case errors.As(err, &failed):
+		e.Class, e.Message = string(failed.Class), failed.Message
+	case errors.As(err, &missing):
+		e.Class = string(tool.NotFound)
+	case errors.As(err, &rejected):
+		e.Class = string(tool.Invalid)
+	case ctx.Err() == nil:
+		g.c.Logger.Error("a question about tools failed for a reason of our own", "want", head.Want, "error", err)
+		e.Class, e.Message = string(tool.Unavailable), "The question could not be answered; the log of the server has the reason."
+	}
+	return bridge.AnswerHead{Error: e}, nil
+}
+
+func (g *Gateway) ask(ctx context.Context, head bridge.CallHead) (string, bridge.Form, error) {
+	switch head.Want {
+	case bridge.WantModule:
+		text, err := g.module(ctx, head.Server)
+		return text, bridge.FormJSON, err
+	case bridge.WantSearch:
+		text, err := g.Search(ctx, head.Query, head.Server, head.Limit, head.Detail)
+		return text, bridge.FormText, err
+	case bridge.WantDescribe:
+		text, err := g.Describe(ctx, head.Names, head.Detail)
+		return text, bridge.FormText, err
+	default:
+		return "", "", &tool.Error{Class: tool.Invalid, Message: fmt.Sprintf("%q is nothing that can be asked", string(head.Want))}
+	}
+}
+
+// module is the descriptor of one server, for which it waits, or of all that are ready.
+func (g *Gateway) module(ctx context.Context, server string) (string, error) {
+	if server == "" {
+		v, err := g.now(ctx, true)
+		if err != nil {
+			return "", err
+		}
+		text, err := v.catalog.Module("")
+		return string(text), err
+	}
+	v, err := g.with(ctx, server)
+	if err != nil {
+		return "", err
+	}
+	text, err := v.catalog.Module(server)
+	return string(text), err
+}
+
+// with is what the servers offer once that one is ready.
+func (g *Gateway) with(ctx context.Context, server string) (*view, error) {
+	v, err := g.now(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	if configured, known := v.server(server, ""); known {
+		if _, err := g.c.Servers.Server(ctx, configured); err != nil {
+			return nil, g.unreachable(configured, "", err)
+		}
+	}
+	return g.now(ctx, false)
+}
+
+// Search finds tools of the servers that are ready or being started, in words for a model.
+// The error is a *[execution.RejectedError] or a *[catalog.NotFoundError] when the caller
+// can mend it.
+func (g *Gateway) Search(ctx context.Context, query, server string, limit int, detail string) (string, error) {
+	level, err := levelOf(detail, catalog.DetailSignature)
+	if err != nil {
+		return "", err
+	}
+	v, err := g.now(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	found, err := v.catalog.Search(query, server, limit)
+	if err != nil {
+		return "", err
+	}
+	return found.Text(query, level) + g.missing(), nil
+}
+
+// Describe tells of tools by their names, in words for a model. Errors are those of Search.
+func (g *Gateway) Describe(ctx context.Context, names []string, detail string) (string, error) {
+	level, err := levelOf(detail, catalog.DetailFull)
+	if err != nil {
+		return "", err
+	}
+	var entries []catalog.Entry
+	for _, name := range names {
+		_, e, err := g.find(ctx, "", name)
+		if err != nil {
+			return "", err
+		}
+		entries = append(entries, e)
+	}
+	return catalog.Render(entries, level), nil
+}
+
+func levelOf(detail string, otherwise catalog.Detail) (catalog.Detail, error) {
+	switch level := catalog.Detail(detail); {
+	case detail == "":
+		return otherwise, nil
+	case level.Valid():
+		return level, nil
+	}
+	return "", &execution.RejectedError{
+		Code: execution.CodeInvalidArgument, Field: "detail", Message: fmt.Sprintf("%q is none of %v", detail, catalog.Details()),
+	}
+}
+
+// Stub is the Python stub file of a server, which is waited for. Errors are those of Search,
+// or a *[tool.Error].
+func (g *Gateway) Stub(ctx context.Context, server string) (string, error) {
+	v, err := g.with(ctx, server)
+	if err != nil {
+		return "", err
+	}
+	return v.catalog.Stub(server)
+}
+
+// missing names the servers that a search could not look into.
+func (g *Gateway) missing() string {
+	var b strings.Builder
+	for _, s := range g.c.Servers.Servers() {
+		if s.State == upstream.Failed || s.State == upstream.Starting {
+			fmt.Fprintf(&b, "# %s is not available: %s\n", s.Name, s.Reason)
+		}
+	}
+	return b.String()
+}
+
+// instructionBudget is about 1,500 tokens.
+const instructionBudget = 6_000
+
+// Instructions say what a model should know of the tools at the start: all of them where
+// they are few. What a server that is not ready yet offered before counts for it.
+func (g *Gateway) Instructions(ctx context.Context) string {
+	servers := g.all(g.c.Servers.Known(ctx, false))
+	for i := range servers {
+		if len(servers[i].Tools) > 0 {
+			continue
+		}
+		pins, err := g.c.Pins.Tools(ctx, servers[i].Name)
+		if err != nil {
+			g.c.Logger.Warn("the tools of a server could not be looked up", "server", servers[i].Name, "error", err)
+		}
+		servers[i].Tools = slices.Collect(maps.Values(pins))
+	}
+	return catalog.New(servers, catalog.Options{}).Instructions(instructionBudget)
+}
