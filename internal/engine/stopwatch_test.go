@@ -19,15 +19,15 @@ func TestATimeThatStandsStillIsNoTime(t *testing.T) {
 		began := time.Now()
 		var over time.Duration
 		s := newStopwatch(bubbleClock{}, 10*time.Second, func() { over = time.Since(began) })
-		time.Sleep(4 * time.Second)
+		<-time.After(4 * time.Second)
 		one := s.pause()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		two := s.pause()
 		one()
 		one() // says nothing new
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		two()
-		time.Sleep(7 * time.Second)
+		<-time.After(7 * time.Second)
 		synctest.Wait()
 		if over != 2*time.Hour+10*time.Second || s.pausedFor() != 2*time.Hour {
 			t.Errorf("over after %v, still for %v", over, s.pausedFor())
@@ -40,11 +40,11 @@ func TestAStopwatchThatHasEndedCallsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStopwatch(bubbleClock{}, time.Second, func() { t.Error("it called") })
 		resume := s.pause()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		s.end()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		resume()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if s.pausedFor() != time.Minute {
 			t.Errorf("still for %v", s.pausedFor())
 		}
