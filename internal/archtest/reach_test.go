@@ -102,7 +102,7 @@ var starters = map[string]string{
 	"internal/cpython":       "byte-compiles and asks an operator's interpreter what it is",
 	"internal/environment":   "builds package trees with uv",
 	"internal/upstream":      "starts stdio servers that the operator configured",
-	"internal/cli":           "demo starts this same binary as a client would",
+	"internal/cli":           "demo and debug start a server as a client would",
 }
 
 func TestOnlyNamedRoomsStartProcesses(t *testing.T) {
@@ -157,7 +157,7 @@ var mcpSpeakers = map[string]string{
 	"internal/mcpserver": "answers clients",
 	"internal/upstream":  "is the client of other servers",
 	"internal/relay":     "passes the messages of a client on",
-	"internal/cli":       "demo plays the part of a client",
+	"internal/cli":       "demo and debug play the part of a client",
 }
 
 func TestOnlyTheEdgesSpeakMCP(t *testing.T) {

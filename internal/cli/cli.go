@@ -88,7 +88,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.serveCommand(), a.connectCommand(), a.execCommand(), a.agentCommand(), a.installCommand(), a.uninstallCommand(),
-		a.demoCommand(), a.statusCommand(), a.operationsCommand(), a.approvalsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
+		a.demoCommand(), a.debugCommand(), a.statusCommand(), a.operationsCommand(), a.approvalsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
 		a.gearCommand(), a.configCommand(), a.versionCommand())
 	return root
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,8 @@ type Kind struct {
 	read func(text string) (string, error)
 	// place makes a path of a file independent of where it is read; nil for no path.
 	place func(dir, text string) string
+	// secretive keeps errors from repeating what was written.
+	secretive bool
 }
 
 // form is what a value looks like in YAML.
@@ -50,15 +53,26 @@ const longestText = 8 << 10
 
 // accept reads a text of whatever kind.
 func (k Kind) accept(text string) (string, error) {
-	switch {
-	case len(text) > longestText:
-		return "", fmt.Errorf("is longer than %d bytes", longestText)
-	case !utf8.ValidString(text):
-		return "", fmt.Errorf("%q: this is no UTF-8", text)
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return "", fmt.Errorf("%q: a line break or another control character is in it: remove it", text)
+	switch err := misread(text); {
+	case err != nil && k.secretive:
+		return "", errors.New("is not " + k.name)
+	case err != nil:
+		return "", err
 	}
 	return k.read(text)
+}
+
+// misread finds what no kind of value holds.
+func misread(text string) error {
+	switch {
+	case len(text) > longestText:
+		return fmt.Errorf("is longer than %d bytes", longestText)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%q: this is no UTF-8", text)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("%q: a line break or another control character is in it: remove it", text)
+	}
+	return nil
 }
 
 func anything(what string) func(string) (string, error) {
@@ -92,13 +106,17 @@ func Named(name string, check func(string) error) Kind {
 // not repeat what was written.
 func Secretive(name string, check func(string) error) Kind {
 	k := Named(name, nil)
+	k.secretive = true
 	filled := k.read
 	k.read = func(s string) (string, error) {
 		s, err := filled(s)
 		if err == nil {
 			err = check(s)
 		}
-		return s, err
+		if err != nil {
+			return "", err
+		}
+		return s, nil
 	}
 	return k
 }

@@ -29,7 +29,9 @@ func solve(t *testing.T, dir string, s *model.Server, format string, args ...str
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }
 
-func python(code string) model.Reply { return model.Reply{Text: "Here it is:\n\n```python\n" + code + "\n```\n"} }
+func python(code string) model.Reply {
+	return model.Reply{Text: "Here it is:\n\n```python\n" + code + "\n```\n"}
+}
 
 func TestAnAgentSolvesATaskByPrograms(t *testing.T) {
 	dir := t.TempDir()
