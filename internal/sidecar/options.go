@@ -49,6 +49,12 @@ type Options struct {
 	Compat []string
 	// Redact says what is masked in log lines and audit events, beside common secrets.
 	Redact logging.Rules
+	// MCPServers are files in which MCP servers are configured whose tools programs may
+	// call; nil means mcp_servers.json of the data directory, if it is there, and an empty
+	// list none. A YAML file has them below mcp_servers.
+	MCPServers []string
+	// EnvFiles are files of variables that those files may name, beside the environment.
+	EnvFiles []string
 	// Records say how operations and audit events are kept.
 	Records RecordOptions
 	// Approvals say whether and how humans are asked.

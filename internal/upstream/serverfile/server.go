@@ -158,6 +158,7 @@ func (r *serverReader) finish(f field) {
 	case command && url:
 		r.fault(f, "it has a command and a url: keep one")
 	case r.elsewhere != "" && !command && !url:
+		r.entry.Elsewhere = true
 		r.fault(f, "it runs inside %s, which alone can start it: take it out, or write the command of a server that does the same", r.elsewhere)
 	case !command && !url:
 		r.fault(f, "it has neither command nor url: say how it is started or where it is")
