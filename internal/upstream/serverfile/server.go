@@ -81,6 +81,10 @@ func (r *serverReader) read(f field) {
 		r.fault(f, "it is %s and not an object of keys", f.value.shape)
 		return
 	}
+	if len(f.value.fields) > maxKeys {
+		r.fault(f, "it has %d keys: at most %d can be", len(f.value.fields), maxKeys)
+		return
+	}
 	keys := r.keys()
 	var known []string
 	for _, k := range keys {
