@@ -47,6 +47,7 @@ func alone(t *testing.T) {
 		t.Setenv(s.Variable(), "")
 	}
 	t.Setenv("MCP_EXECUTOR", "")
+	t.Setenv("MCP_SERVERS_CONFIG", "")
 	t.Setenv("GEARBOX_DATA_DIR", t.TempDir())
 }
 
@@ -336,6 +337,47 @@ func TestOtherServersVariableChoosesTheBackendWhereNothingOfOursDoes(t *testing.
 	t.Setenv("GEARBOX_BACKEND", "linux")
 	if l, err := load(parsed(t)); err != nil || len(l.resolved.Warnings) != 0 {
 		t.Errorf("agreeing: %v %+v", err, l)
+	}
+}
+
+func TestFilesOfServersAreNamedByAnyPlaceOrStandInTheConfigurationItself(t *testing.T) {
+	alone(t)
+	dir := os.Getenv("GEARBOX_DATA_DIR")
+	path := filepath.Join(dir, config.FileName)
+	servers := func(args ...string) []string {
+		t.Helper()
+		l, err := load(parsed(t, args...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.server.MCPServers
+	}
+	if got := servers(); got != nil {
+		t.Errorf("nothing was said, and there are %q", got)
+	}
+	t.Setenv("MCP_SERVERS_CONFIG", "theirs.json")
+	if got := servers(); !slices.Equal(got, []string{"theirs.json"}) {
+		t.Errorf("by the variable of another server there are %q", got)
+	}
+	for text, want := range map[string][]string{
+		"mcp_servers: [a.json, /b.toml]\n":                              {filepath.Join(dir, "a.json"), "/b.toml"},
+		"mcp_servers: []\n":                                             {},
+		"mcp_servers:\n  github: {command: x, env: {TOKEN: hunter2}}\n": {path},
+		"mcp_servers: {}\n":                                             {path},
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := load(parsed(t))
+		if err != nil || l.server.MCPServers == nil || !slices.Equal(l.server.MCPServers, want) || len(l.resolved.Warnings) != 1 {
+			t.Errorf("%s: %v, %q, %q", text, err, l.server.MCPServers, l.resolved.Warnings)
+		}
+		if strings.Contains(l.resolved.YAML(), "hunter2") {
+			t.Errorf("what stands in the file was printed:\n%s", l.resolved.YAML())
+		}
+	}
+	if got := servers("--mcp-servers", "x.json", "--mcp-servers", "y.json"); !slices.Equal(got, []string{"x.json", "y.json"}) {
+		t.Errorf("by flags there are %q", got)
 	}
 }
 

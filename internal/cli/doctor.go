@@ -37,6 +37,9 @@ func (a *app) doctor(ctx context.Context, given *config.Given, asJSON, repair bo
 		return err
 	}
 	o := l.server
+	if note := strayServers(o); note != "" {
+		a.notef("%s", note)
+	}
 	if repair {
 		if err := sidecar.Repair(ctx, o, silent(), a.progress()); err != nil {
 			return failed(exitFailed, err)

@@ -56,6 +56,9 @@ func (a *app) serve(ctx context.Context, given *config.Given, fixtures bool) err
 	for _, w := range l.resolved.Warnings {
 		log.Warn(w)
 	}
+	if note := strayServers(l.server); note != "" {
+		log.Warn(note)
+	}
 	start := func(o *sidecar.Options) { o.Transport, o.ConformanceFixtures = transport, fixtures }
 	start(&l.server)
 	s, err := sidecar.Open(ctx, l.server, version(), log.Logger, a.progress())

@@ -13,6 +13,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
+	"github.com/gearbox-mcp/gearbox/internal/upstream/serverfile"
 )
 
 // settings are what the table sets.
@@ -25,7 +26,7 @@ type settings struct {
 // table is every setting of Gearbox, one row each. A row is all that a new setting
 // needs beside the variable that it goes to.
 func (s *settings) table() config.Table {
-	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.poolTable(), s.principalTable(), s.httpTable(), s.approvalsTable(), s.agentTable(), s.recordsTable(), s.logTable())
+	return slices.Concat(s.rulesTable(), s.sandboxTable(), s.placeTable(), s.upstreamTable(), s.poolTable(), s.principalTable(), s.httpTable(), s.approvalsTable(), s.agentTable(), s.recordsTable(), s.logTable())
 }
 
 // rulesTable is what decides on runs.
@@ -98,6 +99,29 @@ func (s *settings) placeTable() config.Table {
 		{
 			Flag: config.FlagFile, Value: config.Text(&s.file, config.AnyPath()), Default: config.FileName + " in the data directory",
 			Usage: "read settings from `FILE`", Meaning: "A file that is named has to be there.",
+		},
+	}
+}
+
+// upstreamTable is which MCP servers programs may call.
+func (s *settings) upstreamTable() config.Table {
+	o := &s.server
+	files := config.Items(config.AnyPath(), func(items []config.Item) {
+		o.MCPServers = []string{} // an empty list is none, and not the default
+		for _, i := range items {
+			o.MCPServers = append(o.MCPServers, i.Text)
+		}
+	})
+	return config.Table{
+		{
+			Key: "mcp_servers", Flag: "mcp-servers", Value: files.OrInline(), Default: serverfile.FileName + " in the data directory, if it is there",
+			Usage: "let programs call the tools of the MCP servers that `FILE` configures", Foreign: &config.Foreign{Variable: "MCP_SERVERS_CONFIG"},
+			Meaning: "Files of other programs are read as they are, see mcp-servers.md. The configuration file may hold the servers itself, by name. " +
+				"MCP_SERVERS_CONFIG, the variable of another server, names one file and is weaker than everything else.",
+		},
+		{
+			Key: "env_file", Flag: "env-file", Value: config.List(&o.EnvFiles, config.AnyPath()), Default: "none",
+			Usage: "read variables that files of servers name from `FILE`, NAME=value a line", Meaning: "The environment is stronger than they are. Nothing else gets to see them.",
 		},
 	}
 }

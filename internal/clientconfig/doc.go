@@ -2,9 +2,9 @@
 // and takes it out again.
 //
 // What belongs here: where each client keeps its file, how its server entry
-// looks, and an editor that changes that one entry and nothing else. What does
-// not: flags, prompts, printing (cli), and reading server lists in order to
-// connect to them (upstream).
+// looks, an editor that changes that one entry and nothing else, and the careful
+// replacement of such a file. What does not: flags, prompts, printing (cli), and
+// reading server lists in order to connect to them (upstream).
 //
 // A configuration file belongs to a person and often holds secrets of other
 // servers, so the editor keeps these promises:

@@ -28,6 +28,8 @@ type file struct {
 	exists bool
 	info   fs.FileInfo
 	data   []byte
+	// private has the new content readable for its owner alone, whatever it was.
+	private bool
 }
 
 func openFile(t Target) (*file, error) {
@@ -125,7 +127,9 @@ func (f *file) fill(t *os.File, data []byte) error {
 	}
 	mode := fs.FileMode(newFileMode)
 	if f.exists {
-		mode = f.info.Mode().Perm()
+		if !f.private {
+			mode = f.info.Mode().Perm()
+		}
 		if err := keepOwner(t, f.info); err != nil {
 			return err
 		}

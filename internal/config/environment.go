@@ -81,13 +81,15 @@ func (t Table) foreign(environ []string, stronger ...Layer) (Layer, []string, er
 			continue
 		}
 		name, word := s.Foreign.Variable, set[s.Foreign.Variable]
-		meant, known := s.Foreign.Words[strings.ToLower(strings.TrimSpace(word))]
+		meant, known := s.Foreign.meaning(s.Value, word)
 		from := Origin{Source: SourceForeign, Name: name}
 		over, overruled := strongest(s.Flag, stronger)
 		switch {
 		case overruled && known && len(over.Items) == 1 && over.Items[0].Text == meant:
 		case overruled:
 			warnings = append(warnings, name+"="+word+" is not followed: "+over.From.String()+" says "+strings.Join(texts(over.Items), ", "))
+		case !known && s.Foreign.Words == nil:
+			f.check(s, Entry{Items: []Item{{word, from}}})
 		case !known:
 			words := slices.Sorted(maps.Keys(s.Foreign.Words))
 			f.add("%s %q: not one of %s%s", name, word, strictyaml.List(words), nearest(word, words))

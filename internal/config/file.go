@@ -112,6 +112,14 @@ func (p *fileReader) setting(n ast.Node, s Setting) {
 	}
 	switch n.(type) {
 	case *ast.SequenceNode, *ast.NullNode:
+	case *ast.MappingNode, *ast.MappingValueNode:
+		if s.Value.inline {
+			e.Items = []Item{{p.path, e.From}}
+			p.layer[s.Flag] = e
+			return
+		}
+		p.Fail(n, "write [value, …]", "%s: a mapping where a list is expected", s.Key)
+		return
 	default:
 		p.Fail(n, "write [value, …]", "%s: %s where a list is expected", s.Key, strictyaml.KindOf(n))
 		return

@@ -43,10 +43,21 @@ type Setting struct {
 	Foreign *Foreign
 }
 
-// Foreign is a variable of another program, and what its words mean here.
+// Foreign is a variable of another program, and what its words mean here; without words
+// its value is one of ours.
 type Foreign struct {
 	Variable string
 	Words    map[string]string
+}
+
+// meaning is what a value of the variable means for the setting.
+func (f Foreign) meaning(v Value, text string) (string, bool) {
+	if f.Words == nil {
+		text, err := v.accept(v.placed("", text))
+		return text, err == nil
+	}
+	meant, known := f.Words[strings.ToLower(strings.TrimSpace(text))]
+	return meant, known
 }
 
 // The settings that say where the file is. They stand in no file.

@@ -16,6 +16,7 @@ type Value struct {
 
 	list   bool
 	commas bool // one flag may hold several, separated by commas
+	inline bool // the file may hold what a value would name
 	put    func([]Item)
 }
 
@@ -80,6 +81,14 @@ func CommaList(to *[]string, k Kind) Value {
 // Items is a list for whoever has to know where each value was written.
 func Items(k Kind, put func([]Item)) Value { return Value{Kind: k, list: true, put: put} }
 
+// OrInline is a list of files in whose place gearbox.yaml may hold a mapping: then the value
+// is the path of gearbox.yaml itself, where whoever reads such files finds it. So the content,
+// which may be secret, never becomes a value of a setting.
+func (v Value) OrInline() Value {
+	v.inline = true
+	return v
+}
+
 func texts(items []Item) []string {
 	var out []string
 	for _, i := range items {
@@ -93,12 +102,19 @@ func (v Value) schemaOf() *jsonschema.Schema {
 	if !v.list {
 		return v.schema()
 	}
-	return &jsonschema.Schema{Types: []string{"array", "null"}, Items: v.schema()}
+	types := []string{"array", "null"}
+	if v.inline {
+		types = append(types, "object")
+	}
+	return &jsonschema.Schema{Types: types, Items: v.schema()}
 }
 
 // typeName is what may be written, for people.
 func (v Value) typeName() string {
-	if v.list {
+	switch {
+	case v.inline:
+		return "list: " + v.name + "; or a mapping"
+	case v.list:
 		return "list: " + v.name
 	}
 	return v.name

@@ -19,6 +19,8 @@ type Entry struct {
 	Line int // of its name
 	// Self tells that it would start this very program again.
 	Self bool
+	// Elsewhere tells that it runs inside another program, which alone can start it.
+	Elsewhere bool
 
 	inputs map[string]string // what the file says of its inputs, by id
 }

@@ -56,7 +56,9 @@ func (x expander) expand(s string) (string, error) {
 		value, err := x.value(inside)
 		errs = append(errs, err)
 		out.WriteString(value)
-		s = after
+		if s = after; out.Len() > maxValue {
+			break
+		}
 	}
 	switch {
 	case out.Len() > maxValue:

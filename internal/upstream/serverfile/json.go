@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -84,7 +85,10 @@ func jsonError(err error) error {
 	if m == nil {
 		return &FileError{Message: "is no JSON", Err: err}
 	}
-	line, _ := strconv.Atoi(m[1]) // the pattern holds digits; more than fit are no line
+	line, _ := strconv.Atoi(m[1])                   // the pattern holds digits; more than fit are no line
+	if strings.HasPrefix(m[2], "invalid literal") { // which follows, and may be a secret
+		return &FileError{Line: line, Message: "is no JSON: invalid value", Advice: `put text into double quotes, and write \ in it as \\`}
+	}
 	return &FileError{Line: line, Message: "is no JSON: " + m[2]}
 }
 

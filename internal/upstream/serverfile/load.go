@@ -10,8 +10,11 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/upstream"
 )
 
-// maxServers bounds how many servers may be configured. Each can be a process.
-const maxServers = 256
+// The bounds of what may be configured. Each server can be a process.
+const (
+	maxServers = 256
+	maxKeys    = 1000 // of one server, and variables or headers of it
+)
 
 // Options are what the world outside the files says.
 type Options struct {
@@ -159,8 +162,11 @@ func (r *fileReader) read(tree node) error {
 	if len(found) == 0 {
 		r.warn(Warning{File: r.path, Message: noServers(tree)})
 	}
-	inputs := inputsOf(tree)
+	inputs, count := inputsOf(tree), 0
 	for _, t := range found {
+		if count += len(t.servers); count > maxServers {
+			return &FileError{File: r.path, Message: fmt.Sprintf("%d servers are configured: at most %d can be", count, maxServers)}
+		}
 		for _, f := range t.servers {
 			e := r.server(t, f, inputs)
 			e.Spec.Disabled = e.Spec.Disabled || t.off(f.key)

@@ -2,6 +2,7 @@ package serverfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,6 +72,47 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		var at *FileError
 		if !errors.As(err, &at) || at.File != path || !strings.Contains(err.Error(), row.want) || len(c.Servers) != 0 {
 			t.Errorf("%.40q: %+v, %v: want %s", row.content, c.Servers, err, row.want)
+		}
+	}
+}
+
+func TestErrorsOfSyntaxHoldNoValue(t *testing.T) {
+	for _, row := range []struct{ name, content string }{
+		{"a.json", `{"a": "hunter2\q"}`},
+		{"a.json", `{"a": hunter2}`},
+		{"a.json", "{\"a\": \"hunter2\n\"}"},
+		{"a.json", `{"a": "x" hunter2}`},
+		{"a.toml", "a = hunter2"},
+		{"a.toml", `a = "hunter2\q"`},
+		{"a.yaml", "a: \"hunter2\nb: c"},
+		{"a.yaml", "a: @hunter2"},
+	} {
+		_, err := Load([]string{write(t, row.name, row.content)}, options())
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", row.content, err)
+		}
+	}
+}
+
+func TestWhatIsTooMuchIsRefusedAtOnce(t *testing.T) {
+	many := func(n int, value string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "\"k%d\": %s,", i, value)
+		}
+		return b.String()
+	}
+	_, err := Load([]string{write(t, "a.json", `{"servers": {`+many(30_000, "{}")+`}}`)}, options())
+	if err == nil || !strings.Contains(err.Error(), "30000 servers are configured: at most 256") {
+		t.Errorf("many servers: %v", err)
+	}
+	c, err := Load([]string{write(t, "a.json", `{"servers": {"keys": {`+many(30_000, "1")+`}, "env": {"command": "x", "env": {`+many(30_000, `"1"`)+`}},
+		"long": {"command": "x", "args": ["`+strings.Repeat("${LONG}", 500_000)+`"]}}}`)}, Options{
+		Lookup: func(string) (string, bool) { return strings.Repeat("x", 1000), true },
+	})
+	for name, want := range map[string]string{"keys": "it has 30000 keys", "env": "env has 30000 names", "long": "is longer than"} {
+		if f := server(t, c, name).Fault; err != nil || !strings.Contains(f, want) {
+			t.Errorf("%s: %v, and the fault is %.200q", name, err, f)
 		}
 	}
 }

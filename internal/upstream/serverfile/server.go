@@ -81,6 +81,10 @@ func (r *serverReader) read(f field) {
 		r.fault(f, "it is %s and not an object of keys", f.value.shape)
 		return
 	}
+	if len(f.value.fields) > maxKeys {
+		r.fault(f, "it has %d keys: at most %d can be", len(f.value.fields), maxKeys)
+		return
+	}
 	keys := r.keys()
 	var known []string
 	for _, k := range keys {
@@ -158,6 +162,7 @@ func (r *serverReader) finish(f field) {
 	case command && url:
 		r.fault(f, "it has a command and a url: keep one")
 	case r.elsewhere != "" && !command && !url:
+		r.entry.Elsewhere = true
 		r.fault(f, "it runs inside %s, which alone can start it: take it out, or write the command of a server that does the same", r.elsewhere)
 	case !command && !url:
 		r.fault(f, "it has neither command nor url: say how it is started or where it is")

@@ -93,6 +93,10 @@ func (r *serverReader) pairs(f field, to *map[string]string) {
 		r.fault(f, "%s is %s and not an object", f.key, f.value.shape)
 		return
 	}
+	if len(f.value.fields) > maxKeys {
+		r.fault(f, "%s has %d names: at most %d can be", f.key, len(f.value.fields), maxKeys)
+		return
+	}
 	for _, one := range f.value.fields {
 		if !one.value.scalar() {
 			r.fault(one, "%s: %q is %s where text is expected", f.key, one.key, one.value.shape)
