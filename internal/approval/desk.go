@@ -142,7 +142,19 @@ func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
 	change.Answer, change.Of = &answer, c.Hash
 	err := d.journal.Commit(ctx, r.ID, execution.StatePending, to, change, events...)
 	if errors.Is(err, engine.ErrConflict) {
-		return refuse(Decided, "somebody else decided on %s first", r.ID)
+		return d.late(ctx, c)
+	}
+	return err
+}
+
+// late is why a decision does not count that was overtaken after it was looked at.
+func (d *Desk) late(ctx context.Context, c Decision) error {
+	r, err := d.Find(ctx, c.Operation)
+	if err == nil {
+		err = d.check(r, c)
+	}
+	if err == nil { // it was asked, answered, and asked again with the same hash: there is none such
+		err = refuse(Decided, "somebody else decided on %s first", c.Operation)
 	}
 	return err
 }
@@ -162,6 +174,10 @@ func (d *Desk) check(r execution.Record, c Decision) error {
 		return refuse(Malformed, "the message is %d bytes long, and at most %d are taken", len(c.Message), MaxMessage)
 	case q.Answer == nil && !d.now().Before(q.Expires): // whether or not a server has ended it meanwhile
 		return refuse(Late, "the question about %s expired at %s", r.ID, q.Expires.Format(time.RFC3339))
+	case q.Answer == nil && (r.State == execution.StateStale || r.State == execution.StateResumed):
+		return refuse(Stale, "%s since %s was asked about: they decide anew, and what they still ask is asked again under another hash", execution.AgainRules, r.ID)
+	case q.Again != "" && c.Hash != q.Hash && !c.Hash.IsZero():
+		return refuse(Stale, "%s since, and %s is asked about again under the hash %s: look at it again", q.Again, r.ID, q.Hash)
 	case r.State != execution.StatePending || q.Answer != nil:
 		return refuse(Decided, "%s is no longer open: %s", r.ID, standing(r))
 	case c.Hash.IsZero() || c.Hash != q.Hash:

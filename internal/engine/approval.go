@@ -46,11 +46,12 @@ func (e *Engine) pend(op *operation, res execution.Result) error {
 	op.cancel(nil)
 	e.forget(op)
 	close(op.done)
+	e.notice(op)
 	return nil
 }
 
-// Resume takes up operations that a human said yes to: those of this process and of dead
-// ones, and tells how many. Of several processes one gets each. What waits for longer
+// Resume takes up operations that a human said yes to, and those about which the rules
+// changed: those of this process and of dead ones, and tells how many. Of several processes one gets each. What waits for longer
 // than it may is ended. The errors of several operations are joined; each is tried again
 // by the next call.
 func (e *Engine) Resume(ctx context.Context) (int, error) {
@@ -90,7 +91,7 @@ func (e *Engine) settle(ctx context.Context, d Due, elsewhere bool) (bool, error
 		return false, err
 	case over:
 		return false, e.expire(ctx, r)
-	case r.State != execution.StateApproved:
+	case r.State == execution.StatePending:
 		return false, nil
 	}
 	return e.resume(ctx, r)
@@ -119,14 +120,18 @@ func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
 		case rejected.Code == execution.CodeUnavailable:
 			return false, nil // it stays approved until it expires
 		}
+		was := "It was approved"
+		if r.State == execution.StateStale {
+			was = "The rules changed while a human was asked"
+		}
 		return false, e.close(ctx, r, execution.StatusDenied, execution.CodePolicyViolation,
-			"It was approved, and cannot be run any more: "+rejected.Error()+".", audit.Event{})
+			was+", and it cannot be run any more: "+rejected.Error()+".", audit.Event{})
 	}
 	if err := e.admit(op); err != nil {
 		op.cancel(nil)
 		return false, nil //nolint:nilerr // there is no room now, and the next look is soon
 	}
-	if err := e.own(ctx, op); err != nil {
+	if err := e.own(ctx, op, r.State); err != nil {
 		e.lose(op)
 		if errors.Is(err, ErrConflict) {
 			return false, nil
@@ -137,13 +142,13 @@ func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
 	return true, nil
 }
 
-// own makes an approved operation this process's. One that was cancelled since it became
+// own makes an operation that waits this process's. One that was cancelled since it became
 // known here, as by a shutdown, is left for the next process that looks.
-func (e *Engine) own(ctx context.Context, op *operation) error {
+func (e *Engine) own(ctx context.Context, op *operation, from execution.State) error {
 	if op.ctx.Err() != nil {
 		return ErrConflict
 	}
-	return e.c.Journal.Commit(context.WithoutCancel(ctx), op.id, execution.StateApproved, execution.StateResumed, execution.Change{Instance: e.c.Instance})
+	return e.c.Journal.Commit(context.WithoutCancel(ctx), op.id, from, execution.StateResumed, execution.Change{Instance: e.c.Instance})
 }
 
 // lose lets go of an operation that this process did not get. Whoever waits for it here
@@ -168,7 +173,10 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 	if serversGear(frozen.Name()) != serversGear(r.Gear) && r.Instance != e.c.Instance {
 		return nil, &execution.RejectedError{Code: execution.CodeUnavailable, Message: "it was asked about in the gear " + r.Gear}
 	}
-	granted := frozen.Approved(permissionsOf(r.Approval))
+	granted := frozen
+	if r.Approval.Answer != nil {
+		granted = frozen.Approved(permissionsOf(r.Approval))
+	}
 	var place Place
 	if refusal := precheck(frozen, r.Request); refusal == nil && frozen.Enabled() {
 		if place, err = e.c.Places.Place(ctx, r.Request.Principal, granted, r.Request.Language); err != nil {
@@ -192,7 +200,7 @@ func serversGear(name string) string {
 // the rules may have changed so that nobody has to be asked. The sandbox was made for that
 // list, and another one takes its place.
 func (e *Engine) narrow(op *operation, permit authz.Permit) (err error) {
-	if op.approval == nil || permit.Approved() {
+	if op.approval == nil || op.approval.Answer == nil || permit.Approved() {
 		return nil
 	}
 	e.leave(op.seat, 0)

@@ -152,6 +152,9 @@ func (e *Engine) life(op *operation) {
 		}
 		result = op.unasked(err)
 	}
+	if e.handBack(op) {
+		return
+	}
 	owed := e.finish(op, result)
 	e.leave(op.seat, e.pause())
 	e.insist(op, owed)

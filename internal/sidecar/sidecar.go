@@ -32,33 +32,33 @@ import (
 
 // Sidecar is one running Gearbox. Close ends it.
 type Sidecar struct {
-	engine       *engine.Engine
-	limiter      *quota.Limiter
-	bounds       *bounds
-	records      *store.SQLite
-	metrics      *telemetry.Metrics
-	logins       logins
-	server       *mcpserver.Server
-	gears        *gears
-	places       *places
-	environment  *environment
-	instance     *instance.Instance
-	self         Status // the parts that stay the same
-	addresses    atomic.Pointer[[]string]
-	redactor     *logging.Redactor
-	changes      ChangeLog
-	journal      telemetry.Journal
-	guard        *credential.File
-	webhook      *webhook.Sender // nil for none
-	approved     chan struct{}   // somebody has decided
-	rulesChanged atomic.Bool     // and the rules file was added to
-	reloading    sync.Mutex      // guards what follows
-	options      Options         // in force
-	closed       bool
-	chores       sync.WaitGroup
-	stopChores   context.CancelFunc
-	closeOnce    sync.Once
-	closeErr     error
+	engine      *engine.Engine
+	limiter     *quota.Limiter
+	bounds      *bounds
+	records     *store.SQLite
+	metrics     *telemetry.Metrics
+	logins      logins
+	server      *mcpserver.Server
+	gears       *gears
+	places      *places
+	environment *environment
+	instance    *instance.Instance
+	self        Status // the parts that stay the same
+	addresses   atomic.Pointer[[]string]
+	redactor    *logging.Redactor
+	changes     ChangeLog
+	journal     telemetry.Journal
+	guard       *credential.File
+	webhook     *webhook.Sender // nil for none
+	approved    chan struct{}   // somebody has decided
+	log         *slog.Logger
+	reloading   sync.Mutex // guards what follows
+	options     Options    // in force
+	closed      bool
+	chores      sync.WaitGroup
+	stopChores  context.CancelFunc
+	closeOnce   sync.Once
+	closeErr    error
 }
 
 // Open checks the options and starts preparing the interpreter and the sandbox
@@ -94,7 +94,7 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err != nil {
 		return nil, err
 	}
-	s := &Sidecar{gears: &gears{tokens: openTokens(dir)}, instance: joined, self: self(o, version), redactor: redactor, options: o, approved: make(chan struct{}, 1)}
+	s := &Sidecar{gears: &gears{tokens: openTokens(dir)}, instance: joined, self: self(o, version), redactor: redactor, log: l, options: o, approved: make(chan struct{}, 1)}
 	s.gears.now.Store(g)
 	ctx, s.stopChores = context.WithCancel(ctx)
 	if err := s.assemble(ctx, o, dir, l, progress); err != nil {

@@ -117,7 +117,7 @@ func (m *Memory) Due(ctx context.Context, now time.Time) ([]engine.Due, error) {
 	all, err := m.Waiting(ctx)
 	var due []engine.Due
 	for _, r := range all {
-		if r.State == execution.StateApproved || !now.Before(r.Approval.Until()) {
+		if r.State != execution.StatePending || !now.Before(r.Approval.Until()) {
 			due = append(due, engine.Due{ID: r.ID, Principal: r.Request.Principal, Instance: r.Instance, Until: r.Approval.Until()})
 		}
 	}
