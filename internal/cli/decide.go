@@ -158,7 +158,7 @@ type decisionShown struct {
 	Rules     []string          `json:"rules,omitempty"` // that were written
 	Missed    []string          `json:"not_told,omitempty"`
 	Waits     bool              `json:"waits_for_server,omitempty"` // none of the data directory lives
-	Cause     approval.Cause    `json:"cause,omitempty"` // why it does not count
+	Cause     approval.Cause    `json:"cause,omitempty"`            // why it does not count
 	Error     string            `json:"error,omitempty"`
 }
 

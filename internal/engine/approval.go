@@ -16,7 +16,7 @@ import (
 // pendingOn is the answer for an operation about which a human is asked.
 func pendingOn(r execution.Result, q *execution.Approval) execution.Result {
 	r.Summary, r.ExpiresAt = q.Summary, q.Expires.Format(time.RFC3339)
-	r.Permissions = askedFor(q)
+	r.Permissions, r.Question = askedFor(q), q.Hash
 	r.ApproveHint = "The user decides in a terminal: gearbox approvals show " + string(r.OperationID)
 	return r
 }

@@ -265,3 +265,11 @@ func decodeAnswer(t *testing.T, text string) execution.Result {
 	}
 	return r
 }
+
+// anew puts another question about an operation.
+func (e *askingEngine) anew(id execution.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := &e.ops[id].result.Question
+	*q = execution.DigestOf(q[:])
+}

@@ -36,6 +36,7 @@ type heard struct {
 	Hash      string       `json:"hash"`
 	Question  struct {
 		Summary string `json:"summary"`
+		Again   string `json:"asked_again"`
 		Answer  struct {
 			Decision, By string
 		} `json:"answer"`
@@ -326,5 +327,52 @@ func TestAWebhookThatCannotBeSignedIsAnError(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
+	}
+}
+
+// TestAFrontEndHearsThatTheRulesChangedAndAnswersTheNewQuestion: what it was shown counts no
+// more from then on, whether or not the new question is there already.
+func TestAFrontEndHearsThatTheRulesChangedAndAnswersTheNewQuestion(t *testing.T) {
+	s := servedAlone(t, sidecar.Options{})
+	agent, operator := s.create("agent", token.Rights{}), s.create("boss", token.Rights{Role: token.Operator})
+	next := s.follow(operator)
+	next()
+	id := s.ask(agent)
+	first := next()
+	rules := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(s.o.DataDir, "rules.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := reload(t, s.Sidecar, s.o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := func(to heard) (int, string) {
+		t.Helper()
+		return s.post("/api/v1/approvals/"+string(id), operator, fmt.Sprintf(`{"decision":"approve","hash":%q}`, to.Hash))
+	}
+	rules("deny: ['run(curl)']\n")
+	if status, text := answer(first); status != http.StatusConflict || !strings.Contains(text, `"cause":"stale"`) || !strings.Contains(text, "the rules changed") {
+		t.Errorf("%d %s", status, text)
+	}
+	if e := next(); e.Type != "withdrawn" || e.Hash != first.Hash {
+		t.Errorf("%+v", e)
+	}
+	second := next()
+	if second.Type != "asked" || second.Operation != id || second.Hash == first.Hash || second.Question.Again != "the rules changed" {
+		t.Fatalf("%+v", second)
+	}
+	if status, text := answer(first); status != http.StatusConflict || !strings.Contains(text, second.Hash) {
+		t.Errorf("%d %s", status, text)
+	}
+	// What the rules allow runs without any answer.
+	rules("allow: ['run(mount)']\n")
+	got := callTool(t, s.connect(agent, eras[0]), "get_operation", map[string]any{"operation_id": string(id), "wait_seconds": 60})
+	if got["status"] != "ok" {
+		t.Errorf("%v", got)
+	}
+	if status, text := answer(second); status != http.StatusConflict || !strings.Contains(text, "the changed rules") {
+		t.Errorf("%d %s", status, text)
 	}
 }

@@ -297,14 +297,16 @@ func (f *feed) news(ctx context.Context) (all []event, err error) {
 }
 
 // gone is how a question ended that stood at the last look. again says that the operation
-// has another question now: then this one was withdrawn, or approved in vain.
+// has another question now: then this one was withdrawn by the rules, or approved in vain.
 func (f *feed) gone(ctx context.Context, q question, again bool) (event, error) {
 	e := event{Type: eventDecided, ID: q.ID, Hash: &q.Hash}
-	if again {
-		e.Type = eventWithdrawn
+	r, err := f.source.Find(ctx, q.ID)
+	if err == nil && again {
+		if r.Approval.Again == execution.AgainRules {
+			e.Type = eventWithdrawn
+		}
 		return e, nil
 	}
-	r, err := f.source.Find(ctx, q.ID)
 	var refused *approval.RefusedError
 	switch {
 	case errors.As(err, &refused): // its record was removed

@@ -78,7 +78,7 @@ func Full() execution.Record {
 	}
 	fill(reflect.ValueOf(&r.Result).Elem())
 	r.Approval = &execution.Approval{
-		Hash: execution.DigestOf([]byte("asked")), Summary: "A question.", Created: Noon, Expires: Noon.Add(time.Hour),
+		Hash: execution.DigestOf([]byte("asked")), Summary: "A question.", Created: Noon, Expires: Noon.Add(time.Hour), Rules: execution.DigestOf([]byte("rules")), Again: execution.AgainRules,
 		Asked:  []execution.Asked{{Kind: "run", Target: "git", Line: 3, Column: 9, Source: "git()\u2028", Reason: "a rule asks", Allow: "run(git)"}},
 		Answer: &execution.Answer{Verdict: execution.Approved, Scope: execution.Always, Message: "go on", By: "a test", At: Noon.Add(time.Minute)},
 	}
@@ -92,7 +92,9 @@ func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i))
+			if kept(v.Type().Field(i)) {
+				fill(v.Field(i))
+			}
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -121,6 +123,9 @@ func fill(v reflect.Value) {
 	}
 }
 
+// kept is false of what an answer says of a question that stands: it is not stored.
+func kept(f reflect.StructField) bool { return f.Tag.Get("json") != "-" }
+
 // nonZero fails when a field says nothing, so that the record that is compared is full.
 func nonZero(t *testing.T, path string, v reflect.Value) {
 	t.Helper()
@@ -129,7 +134,9 @@ func nonZero(t *testing.T, path string, v reflect.Value) {
 	}
 	if v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]() {
 		for i := range v.NumField() {
-			nonZero(t, path+"."+v.Type().Field(i).Name, v.Field(i))
+			if f := v.Type().Field(i); kept(f) {
+				nonZero(t, path+"."+f.Name, v.Field(i))
+			}
 		}
 	}
 }
@@ -415,7 +422,7 @@ func answered(t *testing.T, s Subject) {
 
 func waiting(t *testing.T, s Subject) {
 	var want []execution.ID
-	for i, p := range []execution.Principal{"a", "b", "a", "c"} {
+	for i, p := range []execution.Principal{"a", "b", "a", "c", "d"} {
 		r := Full()
 		r.Request.Principal, r.Created = p, Noon.Add(time.Duration(i)*time.Second)
 		create(t, s.Store, r)
@@ -425,6 +432,9 @@ func waiting(t *testing.T, s Subject) {
 		q := ask(t, s.Store, r, execution.StateSubmitted)
 		if i == 3 {
 			must(t, s.Store.Commit(t.Context(), r.ID, execution.StatePending, execution.StateApproved, execution.Change{Answer: r.Approval.Answer, Of: q.Hash}))
+		}
+		if i == 4 {
+			must(t, s.Store.Commit(t.Context(), r.ID, execution.StatePending, execution.StateStale, execution.Change{}))
 		}
 		want = append(want, r.ID)
 	}
@@ -445,7 +455,7 @@ func waiting(t *testing.T, s Subject) {
 		now  time.Time
 		want []execution.ID
 	}{
-		{"what was approved", Noon, want[2:]},
+		{"what was approved, or is to be decided anew", Noon, want[2:]},
 		{"what is about to expire", Noon.Add(time.Hour - 1), want[2:]},
 		{"what has expired", Noon.Add(time.Hour), want},
 	} {
