@@ -84,7 +84,7 @@ func (s *Sidecar) followable(o Options) (*chosen, error) {
 func (s *Sidecar) take(o Options, next *chosen, renewed bool) {
 	s.options = o
 	s.gears.now.Store(next)
-	s.engine.SetQueue(o.Pool.queue())
+	s.engine.SetQueue(o.queue())
 	s.places.adjust(o.Pool)
 	s.bounds.forAll.Store(o.Principal.bounds())
 	if renewed {

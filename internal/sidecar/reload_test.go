@@ -174,7 +174,7 @@ func TestReloadedNumbersReachThePoolAndTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.Boxed()
-	if p.Most != 5 || p.MaxParked != 6 || p.Templates[0].Target != 3 || s.Engine().Load().Queue != 5+256 {
+	if p.Most != 5 || p.MaxParked != 6 || p.Templates[0].Target != 3 || s.Engine().Load().Queue != 5+1000 {
 		t.Errorf("%+v, %+v", p, s.Engine().Load())
 	}
 }
