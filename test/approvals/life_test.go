@@ -236,8 +236,12 @@ func TestOfManyDecidersInManyProcessesAndOverTheAPIOneWins(t *testing.T) {
 		var all sync.WaitGroup
 		for n, one := range servers {
 			all.Go(func() {
-				for i, id := range ids {
-					overAPI[n] = append(overAPI[n], one.decideOverAPI(p.operator, id, []string{"approve", "deny"}[(n+i)%2], hashes[i]))
+				overAPI[n] = make([]string, questions)
+				for i := range questions {
+					if n%2 == 1 {
+						i = questions - 1 - i // and so meets the others once more
+					}
+					overAPI[n][i] = one.decideOverAPI(p.operator, ids[i], []string{"approve", "deny"}[(n+i)%2], hashes[i])
 				}
 			})
 		}
