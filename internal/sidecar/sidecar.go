@@ -167,8 +167,14 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 // patience is what the options in force say.
 func (s *Sidecar) patience() time.Duration { return s.optionsInForce().patience() }
 
-// maxPending is what the options in force say.
-func (s *Sidecar) maxPending() int { return s.optionsInForce().Approvals.maxPending() }
+// maxPending is what the options in force say. Whoever is asked here is there to answer.
+func (s *Sidecar) maxPending() int {
+	a := s.optionsInForce().Approvals
+	if a.Here {
+		return 0
+	}
+	return a.maxPending()
+}
 
 // optionsInForce are those that the last change left.
 func (s *Sidecar) optionsInForce() Options {
