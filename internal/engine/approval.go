@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
@@ -37,7 +39,14 @@ func askedFor(q *execution.Approval) []string {
 // pend keeps the question and lets go of the operation, which from now on belongs to no
 // process.
 func (e *Engine) pend(op *operation, res execution.Result) error {
-	err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StatePending, execution.Change{Question: op.question}, op.decided...)
+	change := execution.Change{Question: op.question}
+	if op.approval == nil { // else a human knows of it already
+		change.MaxPending = e.c.MaxPending()
+	}
+	err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StatePending, change, op.decided...)
+	if errors.Is(err, ErrManyPending) {
+		return err
+	}
 	if err != nil {
 		e.c.Logger.Error("a question could not be recorded and is not put", "operation_id", op.id, "error", err)
 		return err
@@ -50,31 +59,54 @@ func (e *Engine) pend(op *operation, res execution.Result) error {
 	return nil
 }
 
+// mostTaking is how long one look at what was approved goes on taking it up.
+const mostTaking = time.Second
+
 // Resume takes up operations that a human said yes to, and those about which the rules
-// changed: those of this process and of dead ones, and tells how many. Of several processes one gets each. What waits for longer
-// than it may is ended. The errors of several operations are joined; each is tried again
-// by the next call.
+// changed: those of this process and of dead ones, and tells how many. Of several
+// processes one gets each. What waits for longer than it may is ended. The errors of
+// several operations are joined; each is tried again by the next call. The sandboxes that
+// one principal's need are prepared while others' operations are taken up.
 func (e *Engine) Resume(ctx context.Context) (int, error) {
 	due, err := e.c.Journal.Due(ctx, e.c.Clock.Now())
 	if err != nil {
 		return 0, fmt.Errorf("look for approved operations: %w", err)
 	}
-	n := 0
-	var errs []error
 	living := map[string]bool{e.c.Instance: false} // of the others
+	lines := map[execution.Principal][]Due{}
 	for _, d := range due {
 		if _, asked := living[d.Instance]; !asked {
 			living[d.Instance] = e.c.Elsewhere.Alive(d.Instance)
 		}
-		taken, err := e.settle(ctx, d, living[d.Instance])
-		if taken {
-			n++
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("take up %s: %w", d.ID, err))
-		}
+		lines[d.Principal] = append(lines[d.Principal], d)
 	}
-	return n, errors.Join(errs...)
+	var all sync.WaitGroup
+	var n atomic.Int64
+	failed := make(chan error, len(due))
+	until := e.c.Clock.Now().Add(mostTaking)
+	for _, line := range lines {
+		all.Go(func() {
+			for _, d := range line {
+				taken, err := e.settle(ctx, d, living[d.Instance])
+				if taken {
+					n.Add(1)
+				}
+				if err != nil {
+					failed <- fmt.Errorf("take up %s: %w", d.ID, err)
+				}
+				if !e.c.Clock.Now().Before(until) {
+					return // the next call goes on, and sees what others were told meanwhile
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(failed)
+	var errs []error
+	for err := range failed {
+		errs = append(errs, err)
+	}
+	return int(n.Load()), errors.Join(errs...)
 }
 
 // settle does what is to be done about one operation, and reports whether it was taken up.
@@ -109,8 +141,20 @@ func (e *Engine) ResumeOne(ctx context.Context, p execution.Principal, id execut
 }
 
 // resume takes one up. It is false without an error when another process was first, and
-// when there is no place for it now.
-func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
+// when there is no place for it now or its principal has too many under way.
+func (e *Engine) resume(ctx context.Context, r execution.Record) (taken bool, err error) {
+	left, err := e.c.Enter(r.Request.Principal)
+	if rejected, ok := errors.AsType[*execution.RejectedError](err); ok && rejected.Code == execution.CodeUnavailable {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if !taken {
+			left()
+		}
+	}()
 	op, err := e.revive(ctx, r)
 	if err != nil {
 		var rejected *execution.RejectedError
@@ -138,6 +182,7 @@ func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
 		}
 		return false, err
 	}
+	op.left = left
 	go e.life(op) //nolint:contextcheck // the operation has a context of its own
 	return true, nil
 }

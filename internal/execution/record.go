@@ -64,4 +64,7 @@ type Change struct {
 	Question *Approval
 	Answer   *Answer
 	Of       Digest
+	// MaxPending lets the transition fail when so many operations of the principal are
+	// pending already; 0 does not bound.
+	MaxPending int
 }

@@ -273,3 +273,12 @@ func (e *askingEngine) anew(id execution.ID) {
 	q := &e.ops[id].result.Question
 	*q = execution.DigestOf(q[:])
 }
+
+// Nothing is wrong with a program about which a human cannot be asked now.
+func TestARefusalForWantOfRoomAsksForNoOtherCode(t *testing.T) {
+	const why = "As many of your executions wait for a human already as approvals.max_pending allows."
+	got := text(execution.Result{Status: execution.StatusDenied, ExitCode: -1, Error: &execution.Error{Code: string(execution.CodeUnavailable), Message: why}})
+	if got != why {
+		t.Errorf("%q", got)
+	}
+}

@@ -19,6 +19,9 @@ type ApprovalOptions struct {
 	Mode string
 	// Patience is how long a question stands; by default an hour.
 	Patience *time.Duration
+	// MaxPending is how many operations of one principal may wait for a human; by default
+	// 1,000.
+	MaxPending *int
 	// Page is the address where the operator's own front end lets a person decide, for
 	// clients that can show their user a page; empty for none. The page has to ask who
 	// comes: agents know its address.
@@ -38,7 +41,19 @@ const (
 	MostPatience  = 30 * 24 * time.Hour
 
 	defaultPatience = time.Hour
+
+	// MostPending is the largest number of [ApprovalOptions.MaxPending]; the least is 1.
+	MostPending = 10_000
+
+	defaultMaxPending = 1000
 )
+
+func (a ApprovalOptions) maxPending() int {
+	if a.MaxPending != nil {
+		return *a.MaxPending
+	}
+	return defaultMaxPending
+}
 
 // patience is how long a question stands; 0 when nobody is asked. Commands that run one
 // program and end have nobody who would come back for it.

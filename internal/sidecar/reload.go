@@ -89,7 +89,7 @@ func (s *Sidecar) take(ctx context.Context, o Options, next *chosen, renewed boo
 	s.gears.now.Store(next)
 	s.outdate(ctx, next)
 	s.look()
-	s.engine.SetQueue(o.Pool.queue())
+	s.engine.SetQueue(o.queue())
 	s.places.adjust(o.Pool)
 	s.bounds.forAll.Store(o.Principal.bounds())
 	if renewed {

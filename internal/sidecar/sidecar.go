@@ -19,6 +19,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
@@ -133,7 +134,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.engine, err = engine.New(engine.Config{
-		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
+		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: os.LookupEnv, Clock: systemClock{}, Logger: l, Queue: o.queue(),
+		MaxPending: s.maxPending, Enter: func(p execution.Principal) (func(), error) { return s.limiter.Enter(p) },
 		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l},
 	})
 	if err != nil {
@@ -164,6 +166,15 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 
 // patience is what the options in force say.
 func (s *Sidecar) patience() time.Duration { return s.optionsInForce().patience() }
+
+// maxPending is what the options in force say. Whoever is asked here is there to answer.
+func (s *Sidecar) maxPending() int {
+	a := s.optionsInForce().Approvals
+	if a.Here {
+		return 0
+	}
+	return a.maxPending()
+}
 
 // optionsInForce are those that the last change left.
 func (s *Sidecar) optionsInForce() Options {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -78,6 +79,7 @@ func (s *SQLite) records(ctx context.Context, query string, args ...any) (all []
 // asking is the part of a transition that has to do with a human.
 type asking struct {
 	question []any // without the id, nil when none is put
+	most     int   // that may stand of one principal, 0 for any number
 	until    int64 // when that expires
 	forget   bool  // code and inputs are kept until it is answered, and no longer
 	answer   []any // without the id, nil when none is given
@@ -86,7 +88,7 @@ type asking struct {
 }
 
 func prepareAsking(c execution.Change) (a asking, err error) {
-	a.instance = c.Instance
+	a.instance, a.most = c.Instance, c.MaxPending
 	if c.Question != nil {
 		q := *c.Question
 		q.Answer = nil
@@ -106,9 +108,15 @@ func prepareAsking(c execution.Change) (a asking, err error) {
 	return a, nil
 }
 
-// refused is why the answer cannot be given: somebody else gave one, or it is one to
-// another question.
+// refused is why the question cannot be put: too many stand; or why the answer cannot be
+// given: somebody else gave one, or it is one to another question.
 func (a asking) refused(ctx context.Context, t *transaction, m *move) error {
+	if a.most > 0 {
+		var n int
+		if err := t.pending.QueryRowContext(ctx, string(m.id), a.most).Scan(&n); err != nil || n >= a.most {
+			return cmp.Or(err, engine.ErrManyPending)
+		}
+	}
 	if a.answer == nil {
 		return nil
 	}

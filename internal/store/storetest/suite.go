@@ -54,6 +54,8 @@ func Run(t *testing.T, open func(testing.TB) Subject) {
 		"OfManyCommitsOfOneTransitionOneWins":           oneWins,
 		"AnAnswerIsGivenOnceAndToItsOwnQuestion":        answered,
 		"WhatWaitsIsListedWhoeversItIs":                 waiting,
+		"NoMoreOfAPrincipalsThanMayWaitForAHuman":       crowded,
+		"TheStateIsThatOfTheRecord":                     stands,
 		"EventsKeepTheOrderOfTheirCommits":              order,
 		"EventsOfNoTransitionAreKept":                   recorded,
 		"ManyOperationsAtOnceNeitherLoseNorMixAnything": hammer,
@@ -367,6 +369,54 @@ func ask(t *testing.T, s Store, r execution.Record, from execution.State) *execu
 	q.Answer = nil
 	must(t, s.Commit(t.Context(), r.ID, from, execution.StatePending, execution.Change{Question: &q}, Event(r, audit.Approval)))
 	return &q
+}
+
+func crowded(t *testing.T, s Subject) {
+	put := func(p execution.Principal, most int) (execution.Record, error) {
+		r := Small(p, "1")
+		create(t, s.Store, r)
+		q := execution.Approval{Hash: execution.DigestOf([]byte(r.ID)), Created: Noon, Expires: Noon.Add(time.Hour)}
+		return r, s.Store.Commit(t.Context(), r.ID, execution.StateSubmitted, execution.StatePending,
+			execution.Change{Question: &q, MaxPending: most}, Event(r, audit.Approval))
+	}
+	first, err := put("a", 2)
+	must(t, err)
+	_, err = put("a", 2)
+	must(t, err)
+	events := len(s.Events())
+	r, err := put("a", 2)
+	if got := load(t, s.Store, r); !errors.Is(err, engine.ErrManyPending) || errors.Is(err, engine.ErrConflict) ||
+		got.State != execution.StateSubmitted || got.Approval != nil || len(s.Events()) != events+1 {
+		t.Fatalf("%v, and it is %+v after %d events", err, got, len(s.Events()))
+	}
+	for _, other := range []struct {
+		p    execution.Principal
+		most int
+	}{{"b", 1}, {"a", 3}, {"a", 0}} {
+		if _, err := put(other.p, other.most); err != nil {
+			t.Fatalf("%+v: %v", other, err)
+		}
+	}
+	must(t, finish(t, s.Store, first, execution.StatePending))
+	_, err = put("a", 4)
+	must(t, err)
+}
+
+func stands(t *testing.T, s Subject) {
+	r := Small("a", "1")
+	create(t, s.Store, r)
+	for _, to := range []execution.State{execution.StateRunning, execution.StateFinished} {
+		at := load(t, s.Store, r).State
+		if state, err := s.Store.State(t.Context(), "a", r.ID); err != nil || state != at {
+			t.Fatalf("%q, %v, and the record says %s", state, err, at)
+		}
+		must(t, s.Store.Commit(t.Context(), r.ID, at, to, execution.Change{}))
+	}
+	for p, id := range map[execution.Principal]execution.ID{"b": r.ID, "a": execution.NewID()} {
+		if _, err := s.Store.State(t.Context(), p, id); !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("%s: %v", p, err)
+		}
+	}
 }
 
 func answered(t *testing.T, s Subject) {
