@@ -60,15 +60,6 @@ func (overHTTP) Always(q *execution.Approval) []string {
 
 // Decide implements [web.Approvals].
 func (d overHTTP) Decide(ctx context.Context, c approval.Decision) error {
-	if c.Verdict == execution.Approved && c.Scope == execution.Always {
-		r, err := d.Find(ctx, c.Operation)
-		if err == nil {
-			_, err = Lasting(r.Approval)
-			if err != nil {
-				return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: "scope", Message: err.Error()}
-			}
-		}
-	}
 	told, err := d.Decisions.Decide(ctx, c)
 	for _, missed := range told.Missed {
 		d.log.Warn("a server could not be told of a decision", "operation_id", c.Operation, "reason", missed)

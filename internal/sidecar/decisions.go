@@ -102,7 +102,7 @@ func (d Decisions) always(ctx context.Context, c approval.Decision) error {
 	}
 	rules, err := Lasting(r.Approval)
 	if err != nil {
-		return err
+		return d.Refuse(ctx, c, &approval.RefusedError{Cause: approval.Malformed, Field: "scope", Message: err.Error()})
 	}
 	return withRules(ctx, d.dataDir, rules, func() error { return d.Desk.Decide(ctx, c) })
 }
