@@ -50,6 +50,7 @@ type Sidecar struct {
 	journal      telemetry.Journal
 	guard        *credential.File
 	webhook      *webhook.Sender // nil for none
+	telling      *telling        // by it; nil for none
 	approved     chan struct{}   // somebody has decided
 	rulesChanged atomic.Bool     // and the rules file was added to
 	reloading    sync.Mutex      // guards what follows
@@ -123,7 +124,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	if s.webhook != nil {
-		journal = telling{journal, s.webhook, s.records.Find, o.Approvals.Webhook.Code == "on"}
+		s.telling = newTelling(journal, s.webhook, s.records, o.Approvals.Webhook.Code == "on")
+		journal = s.telling
 	}
 	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
