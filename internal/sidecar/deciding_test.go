@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -201,7 +202,7 @@ func TestAServerThatIsToAskForACredentialDoesNotStartBeforeOneIsSet(t *testing.T
 	}
 	k, err := credential.NewPassphrase("correct horse battery")
 	if err == nil {
-		err = sidecar.SetCredential(t.Context(), o, execution.Client{Name: "test"}, k, "")
+		err = setCredential(t, o, k)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +218,19 @@ func TestAServerThatIsToAskForACredentialDoesNotStartBeforeOneIsSet(t *testing.T
 	if _, err := tryOpen(t, o); err == nil {
 		t.Error("it started with a credential of another kind")
 	}
+}
+
+// setCredential sets the first credential of a data directory.
+func setCredential(t *testing.T, o sidecar.Options, k credential.Key) error {
+	t.Helper()
+	c, err := sidecar.ChangeCredential(t.Context(), o, execution.Client{Name: "test"})
+	if err != nil {
+		return err
+	}
+	if err = c.Prove(t.Context(), ""); err == nil {
+		err = c.Set(t.Context(), k)
+	}
+	return errors.Join(err, c.Close())
 }
 
 func TestACredentialIsAskedForByEachWay(t *testing.T) {
@@ -239,7 +253,7 @@ func TestACredentialIsAskedForByEachWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sidecar.SetCredential(t.Context(), s.o, execution.Client{Name: "test"}, k, ""); err != nil {
+	if err := setCredential(t, s.o, k); err != nil {
 		t.Fatal(err)
 	}
 	decide("", http.StatusForbidden, "a passphrase is needed")

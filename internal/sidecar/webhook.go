@@ -168,7 +168,7 @@ func (t *telling) look(ctx context.Context) error {
 		if err != nil && !errors.Is(err, engine.ErrNotFound) {
 			return fmt.Errorf("look for the end of the question about %s: %w", id, err)
 		}
-		t.end(id, ending(r, id, hash, time.Now()))
+		t.end(id, ending(r, id, hash, time.Now())) //nolint:contextcheck // it outlives the look
 		delete(t.open, id)
 	}
 	return nil

@@ -2,15 +2,16 @@ package clients
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -24,9 +25,9 @@ const needsAYes = "import subprocess\nprint('it ran', subprocess.run(['mount', '
 // mcpdo is the inspector's command line for agents: a daemon holds the connections, and each
 // command is a process of its own.
 type mcpdo struct {
-	t         *testing.T
-	node, dir string
-	env       []string
+	t             *testing.T
+	node, dir, at string
+	env           []string
 }
 
 func startMcpdo(t *testing.T) mcpdo {
@@ -37,7 +38,7 @@ func startMcpdo(t *testing.T) mcpdo {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(at) })
-	m := mcpdo{t: t, node: filepath.Join(dir, "bin", "node"), dir: dir, env: []string{
+	m := mcpdo{t: t, node: filepath.Join(dir, "bin", "node"), dir: dir, at: at, env: []string{
 		"HOME=" + at, "MCP_INSPECTOR_SECRET_STORE=file", "MCP_INSPECTOR_DAEMON_DIR=" + at, "MCP_INSPECTOR_DAEMON_TOKEN=" + filepath.Base(at) + "-a-daemon-of-this-test",
 	}}
 	t.Cleanup(m.stop)
@@ -74,33 +75,26 @@ func (m mcpdo) begin(into any, args ...string) func() {
 	}
 }
 
-// stop ends the daemon and returns when it has ended. The context of the test is over by
-// then.
+// stop ends the daemon and returns when it has ended, which breaks a connection to it.
 func (m mcpdo) stop() {
-	lock, err := os.ReadFile(filepath.Join(m.env[2][len("MCP_INSPECTOR_DAEMON_DIR="):], "mcpdod.lock"))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.t.Context()), limit)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "unix", filepath.Join(m.at, "mcpdod.sock"))
 	if err != nil {
-		return // it never began
+		m.t.Errorf("the daemon is not there: %v", err)
+		return
 	}
-	stop := exec.Command(m.node, filepath.Join(m.dir, "node_modules", ".bin", "mcpdo"), "daemon", "stop") //nolint:noctx // see above
+	defer func() { _ = c.Close() }() // nothing was written
+	stop := exec.CommandContext(ctx, m.node, filepath.Join(m.dir, "node_modules", ".bin", "mcpdo"), "daemon", "stop")
 	stop.Env = append(os.Environ(), m.env...)
 	if out, err := stop.CombinedOutput(); err != nil {
 		m.t.Errorf("mcpdo daemon stop: %v\n%s", err, out)
 	}
-	pid := 0
-	for _, field := range bytes.FieldsFunc(lock, func(r rune) bool { return r < '0' || r > '9' }) {
-		if pid, err = strconv.Atoi(string(field)); err == nil {
-			break
-		}
+	if err := c.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		m.t.Error(err)
 	}
-	if pid <= 1 {
-		m.t.Errorf("the daemon is not known: %s", lock)
-		return
-	}
-	for end := time.Now().Add(limit); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			m.t.Errorf("the daemon %d goes on", pid)
-			return
-		}
+	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+		m.t.Errorf("the daemon goes on: %v", err)
 	}
 }
 
