@@ -123,7 +123,7 @@ type answered struct {
 func (g gearbox) inspectorShowsThePage(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
-			m, g := startMcpdo(t), g.fresh(t)
+			m := startMcpdo(t)
 			var connected struct{ ProtocolEra string }
 			m.do(&connected, "connect", "--era", era, "--elicit", "url", "-e", "GEARBOX_DATA_DIR="+g.data, "-e", "GEARBOX_APPROVALS_PAGE="+page, "--", g.binary, "serve")
 			if connected.ProtocolEra != era {
@@ -158,6 +158,7 @@ func (g gearbox) inspectorShowsThePage(t *testing.T) {
 				t.Errorf("the call ended as %+v", result.Structured)
 			}
 			g.decidedByTheOperator(t, id)
+			m.do(&struct{}{}, "disconnect") // ends the server
 		})
 	}
 }
