@@ -105,15 +105,35 @@ func (d *Desk) Decide(ctx context.Context, c Decision) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
+	return errors.Join(err, d.record(ctx, r, c, refused))
+}
+
+// Refuse turns away what was handed in as a decision and is none, records that, and
+// returns why. What could be read of the decision is in c.
+func (d *Desk) Refuse(ctx context.Context, c Decision, why *RefusedError) error {
+	r, err := d.Find(ctx, c.Operation)
+	var unknown *RefusedError
+	if err != nil && !errors.As(err, &unknown) {
+		return err
+	}
+	return errors.Join(why, d.record(ctx, r, c, why))
+}
+
+// record puts down that a decision does not count. r is empty when it is one about no
+// operation.
+func (d *Desk) record(ctx context.Context, r execution.Record, c Decision, why *RefusedError) error {
 	e := audit.Event{
 		Time: d.now(), Type: audit.Approval, Operation: r.ID, Principal: r.Request.Principal, Client: c.Client, Gear: r.Gear,
-		Decision: "refused", Reason: refused.Message, Details: d.details(c),
+		Decision: "refused", Reason: bounded(why.Message), Details: d.details(c),
+	}
+	if why.Field != "" {
+		e.Details["field"] = bounded(why.Field)
 	}
 	if e.Operation == "" {
 		e.Principal = execution.Local // whoever answered; the operation is nobody's
 		e.Details["operation"] = bounded(string(c.Operation))
 	}
-	return errors.Join(err, d.journal.Record(ctx, e))
+	return d.journal.Record(ctx, e)
 }
 
 func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
@@ -217,7 +237,10 @@ func (d *Desk) event(r execution.Record, c Decision) audit.Event {
 }
 
 func (d *Desk) details(c Decision) map[string]string {
-	out := map[string]string{"hash": c.Hash.String(), "by": bounded(c.By)}
+	out := map[string]string{"by": bounded(c.By)}
+	if !c.Hash.IsZero() {
+		out["hash"] = c.Hash.String()
+	}
 	for key, value := range map[string]string{"scope": string(c.Scope), "message": c.Message} {
 		if value != "" {
 			out[key] = bounded(value)

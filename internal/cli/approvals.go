@@ -92,9 +92,6 @@ func (a *app) listQuestions(found []execution.Record, all, asJSON bool) error {
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	line := func(cells ...string) {
-		for i := range cells {
-			cells[i] = visible.Line(cells[i])
-		}
 		if !all {
 			cells = slices.Delete(cells, 3, 4)
 		}

@@ -93,6 +93,11 @@ func (s *Sidecar) followApprovals(ctx context.Context, l *slog.Logger) {
 		if _, err := s.engine.Resume(ctx); err != nil && ctx.Err() == nil {
 			l.Error("approved operations could not be taken up", "error", err)
 		}
+		if s.telling != nil {
+			if err := s.telling.look(ctx); err != nil && ctx.Err() == nil {
+				l.Error("the webhook was not told of what has ended", "error", err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -105,7 +105,7 @@ func (d Decisions) always(ctx context.Context, c approval.Decision) error {
 	}
 	rules, err := Lasting(r.Approval)
 	if err != nil {
-		return err
+		return d.Refuse(ctx, c, &approval.RefusedError{Cause: approval.Malformed, Field: "scope", Message: err.Error()})
 	}
 	reached := false
 	err = withRules(ctx, d.dataDir, rules, func() error {

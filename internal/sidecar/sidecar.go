@@ -51,6 +51,7 @@ type Sidecar struct {
 	journal     telemetry.Journal
 	guard       *credential.File
 	webhook     *webhook.Sender // nil for none
+	telling     *telling        // by it; nil for none
 	approved    chan struct{}   // somebody has decided
 	log         *slog.Logger
 	reloading   sync.Mutex // guards what follows
@@ -124,7 +125,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	if s.webhook != nil {
-		journal = telling{journal, s.webhook, s.records.Find, o.Approvals.Webhook.Code == "on"}
+		s.telling = newTelling(journal, s.webhook, s.records, o.Approvals.Webhook.Code == "on")
+		journal = s.telling
 	}
 	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
 	door, err := authz.New(authz.Config{
