@@ -105,15 +105,35 @@ func (d *Desk) Decide(ctx context.Context, c Decision) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
+	return errors.Join(err, d.record(ctx, r, c, refused))
+}
+
+// Refuse turns away what was handed in as a decision and is none, records that, and
+// returns why. What could be read of the decision is in c.
+func (d *Desk) Refuse(ctx context.Context, c Decision, why *RefusedError) error {
+	r, err := d.Find(ctx, c.Operation)
+	var unknown *RefusedError
+	if err != nil && !errors.As(err, &unknown) {
+		return err
+	}
+	return errors.Join(why, d.record(ctx, r, c, why))
+}
+
+// record puts down that a decision does not count. r is empty when it is one about no
+// operation.
+func (d *Desk) record(ctx context.Context, r execution.Record, c Decision, why *RefusedError) error {
 	e := audit.Event{
 		Time: d.now(), Type: audit.Approval, Operation: r.ID, Principal: r.Request.Principal, Client: c.Client, Gear: r.Gear,
-		Decision: "refused", Reason: refused.Message, Details: d.details(c),
+		Decision: "refused", Reason: bounded(why.Message), Details: d.details(c),
+	}
+	if why.Field != "" {
+		e.Details["field"] = bounded(why.Field)
 	}
 	if e.Operation == "" {
 		e.Principal = execution.Local // whoever answered; the operation is nobody's
 		e.Details["operation"] = bounded(string(c.Operation))
 	}
-	return errors.Join(err, d.journal.Record(ctx, e))
+	return d.journal.Record(ctx, e)
 }
 
 func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
@@ -142,7 +162,19 @@ func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
 	change.Answer, change.Of = &answer, c.Hash
 	err := d.journal.Commit(ctx, r.ID, execution.StatePending, to, change, events...)
 	if errors.Is(err, engine.ErrConflict) {
-		return refuse(Decided, "somebody else decided on %s first", r.ID)
+		return d.late(ctx, c)
+	}
+	return err
+}
+
+// late is why a decision does not count that was overtaken after it was looked at.
+func (d *Desk) late(ctx context.Context, c Decision) error {
+	r, err := d.Find(ctx, c.Operation)
+	if err == nil {
+		err = d.check(r, c)
+	}
+	if err == nil { // it was asked, answered, and asked again with the same hash: there is none such
+		err = refuse(Decided, "somebody else decided on %s first", c.Operation)
 	}
 	return err
 }
@@ -162,6 +194,10 @@ func (d *Desk) check(r execution.Record, c Decision) error {
 		return refuse(Malformed, "the message is %d bytes long, and at most %d are taken", len(c.Message), MaxMessage)
 	case q.Answer == nil && !d.now().Before(q.Expires): // whether or not a server has ended it meanwhile
 		return refuse(Late, "the question about %s expired at %s", r.ID, q.Expires.Format(time.RFC3339))
+	case q.Answer == nil && (r.State == execution.StateStale || r.State == execution.StateResumed):
+		return refuse(Stale, "%s since %s was asked about: they decide anew, and what they still ask is asked again under another hash", execution.AgainRules, r.ID)
+	case q.Again != "" && c.Hash != q.Hash && !c.Hash.IsZero():
+		return refuse(Stale, "%s since, and %s is asked about again under the hash %s: look at it again", q.Again, r.ID, q.Hash)
 	case r.State != execution.StatePending || q.Answer != nil:
 		return refuse(Decided, "%s is no longer open: %s", r.ID, standing(r))
 	case c.Hash.IsZero() || c.Hash != q.Hash:
@@ -201,7 +237,10 @@ func (d *Desk) event(r execution.Record, c Decision) audit.Event {
 }
 
 func (d *Desk) details(c Decision) map[string]string {
-	out := map[string]string{"hash": c.Hash.String(), "by": bounded(c.By)}
+	out := map[string]string{"by": bounded(c.By)}
+	if !c.Hash.IsZero() {
+		out["hash"] = c.Hash.String()
+	}
 	for key, value := range map[string]string{"scope": string(c.Scope), "message": c.Message} {
 		if value != "" {
 			out[key] = bounded(value)

@@ -23,6 +23,10 @@ const (
 type RefusedError struct {
 	Cause   Cause
 	Message string
+	// Field is what of the decision is wrong, after [Malformed]; empty for the whole.
+	Field string
+	// TooLong tells that the decision was not read to its end, after [Malformed].
+	TooLong bool
 	// RetryAfter is when it is worth another try, after [Throttled].
 	RetryAfter time.Duration
 }

@@ -195,6 +195,9 @@ func (d *Door) ask(ctx context.Context, a Action, asked []Verdict, decisions []a
 	e := d.event(a, audit.Approval)
 	e.Decision, e.Reason = string(policy.Ask), q.Summary
 	e.Details = map[string]string{"hash": q.Hash.String(), "expires": q.Expires.Format(time.RFC3339)}
+	if q.Again != "" {
+		e.Details["asked_again"] = q.Again
+	}
 	return &PendingError{Question: q, Events: append(decisions, e)}
 }
 

@@ -11,12 +11,18 @@ import (
 )
 
 // questionVersion changes whenever equal questions would mean something else.
-const questionVersion = "gearbox approval 1"
+const questionVersion = "gearbox approval 2"
 
 // question puts all that needs a yes into one, since a run that was allowed a part of it
 // would only fail later.
 func question(a Action, asked []Verdict, now time.Time, patience time.Duration) execution.Approval {
-	q := execution.Approval{Created: now.UTC(), Expires: now.Add(patience).UTC()}
+	q := execution.Approval{Created: now.UTC(), Expires: now.Add(patience).UTC(), Rules: a.Gear.Digest()}
+	if was := a.Approval; was != nil {
+		q.Again = again(a)
+		if was.Expires.Before(q.Expires) { // whoever waits was told how long
+			q.Expires = was.Expires
+		}
+	}
 	lines := strings.Split(a.Source, "\n") // once: there may be very many of both
 	for _, v := range asked {
 		p := v.Decision.Permission
@@ -29,8 +35,16 @@ func question(a Action, asked []Verdict, now time.Time, patience time.Duration) 
 		q.Asked = append(q.Asked, one)
 	}
 	q.Summary = summary(q.Asked)
-	q.Hash = questionHash(a, q.Asked, q.Expires)
+	q.Hash = questionHash(a, &q)
 	return q
+}
+
+// again says why there is another question about an operation.
+func again(a Action) string {
+	if a.Approval.Rules != a.Gear.Digest() {
+		return execution.AgainRules
+	}
+	return execution.AgainOther
 }
 
 // approves reports whether a human said yes to exactly what is asked now, and what the
@@ -46,7 +60,7 @@ func approves(a Action, asked []Verdict, now time.Time) bool {
 			return false
 		}
 	}
-	return q.Permits(questionHash(a, q.Asked, q.Expires), now)
+	return q.Permits(questionHash(a, q), now)
 }
 
 // summary names what is asked for, each once.
@@ -66,14 +80,15 @@ func summary(asked []execution.Asked) string {
 	return "This program needs a human's yes to " + strings.Join(names, ", ") + "."
 }
 
-// questionHash covers exactly what would happen, what is asked, and until when: the
+// questionHash covers exactly what would happen, what is asked, when, and until when: the
 // subject is that of operation, principal, source, inputs, gear, limits and interpreter.
-func questionHash(a Action, asked []execution.Asked, expires time.Time) execution.Digest {
+// By the time no question that is put anew has the hash of an earlier one.
+func questionHash(a Action, q *execution.Approval) execution.Digest {
 	parts := [][]byte{
 		[]byte(questionVersion), []byte(a.Operation), []byte(a.Principal), []byte(a.Moment), a.Code[:], a.Subject[:],
-		[]byte(strconv.FormatInt(expires.UnixNano(), 10)),
+		[]byte(strconv.FormatInt(q.Created.UnixNano(), 10)), []byte(strconv.FormatInt(q.Expires.UnixNano(), 10)),
 	}
-	for _, one := range asked {
+	for _, one := range q.Asked {
 		parts = append(parts, []byte(one.Kind), []byte(one.Target), fmt.Appendf(nil, "%d %d", one.Line, one.Column))
 	}
 	return execution.DigestOf(parts...)

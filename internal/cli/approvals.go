@@ -92,9 +92,6 @@ func (a *app) listQuestions(found []execution.Record, all, asJSON bool) error {
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	line := func(cells ...string) {
-		for i := range cells {
-			cells[i] = visible.Line(cells[i])
-		}
 		if !all {
 			cells = slices.Delete(cells, 3, 4)
 		}
@@ -103,7 +100,7 @@ func (a *app) listQuestions(found []execution.Record, all, asJSON bool) error {
 	line("OPERATION", "ASKED", "EXPIRES", "STATE", "PRINCIPAL", "CLIENT", "GEAR", "NEEDS")
 	for _, r := range found {
 		state := cmp.Or(decided(r), "open")
-		line(string(r.ID), clock(r.Approval.Created), clock(r.Approval.Expires), state, string(r.Request.Principal), cmp.Or(clientName(r.Request.Client), "-"), r.Gear, needs(r.Approval))
+		line(string(r.ID), clock(r.Approval.Created), clock(r.Approval.Expires), state, string(r.Request.Principal), cmp.Or(clientName(r.Request.Client), "-"), r.Gear, needs(r.Approval)+becauseAgain(r.Approval))
 	}
 	return failed(exitFailed, w.Flush())
 }

@@ -50,29 +50,43 @@ func (a *app) credentialSetCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) setCredential(ctx context.Context, o sidecar.Options, kind credential.Kind) error {
-	before, err := sidecar.Credential(o)
-	if err != nil {
-		return failed(exitFailed, err)
-	}
+// setCredential finds all that is in the way before it asks for anything new: the data
+// directory, the terminal, and what counts now.
+func (a *app) setCredential(ctx context.Context, o sidecar.Options, kind credential.Kind) (err error) {
 	s, err := openSecrets()
 	if err != nil {
 		return usage("a credential is typed on a terminal, and not given by an argument, a variable or a pipe", "%w", err)
 	}
 	defer s.close()
-	current, err := s.of(ctx, before)
+	change, err := sidecar.ChangeCredential(ctx, o, asClient("approvals credential set"))
 	if err != nil {
 		return failed(exitFailed, err)
 	}
-	k, err := s.newKey(ctx, kind)
-	if err != nil {
-		return failed(exitFailed, err)
-	}
-	if err := sidecar.SetCredential(ctx, o, asClient("approvals credential set"), k, current); err != nil {
+	defer func() { err = errors.Join(err, failed(exitFailed, change.Close())) }()
+	if err := s.change(ctx, change, kind); err != nil {
 		return failed(exitFailed, err)
 	}
 	a.notef("from now on each decision needs the %s, in every process of the data directory; let the configuration say so too: approvals.credential: %s", kind, kind)
 	return nil
+}
+
+func (s *secrets) change(ctx context.Context, change *sidecar.CredentialChange, kind credential.Kind) error {
+	before, err := change.Kind()
+	if err != nil {
+		return err
+	}
+	current, err := s.of(ctx, before)
+	if err != nil {
+		return err
+	}
+	if err := change.Prove(ctx, current); err != nil {
+		return err
+	}
+	k, err := s.newKey(ctx, kind)
+	if err != nil {
+		return err
+	}
+	return change.Set(ctx, k)
 }
 
 // handIn gives an answer, with the credential that it needs.
@@ -175,6 +189,7 @@ func (s *secrets) hidden(ctx context.Context, prompt string) (line string, err e
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case errors.Is(err, io.EOF):
+		_, _ = io.WriteString(s.file, "\r\n") // nobody ended the line
 		return "", errors.New("nothing was typed")
 	}
 	return line, err

@@ -157,7 +157,8 @@ type decisionShown struct {
 	Scope     execution.Scope   `json:"scope,omitempty"`
 	Rules     []string          `json:"rules,omitempty"` // that were written
 	Missed    []string          `json:"not_told,omitempty"`
-	Cause     approval.Cause    `json:"cause,omitempty"` // why it does not count
+	Waits     bool              `json:"waits_for_server,omitempty"` // none of the data directory lives
+	Cause     approval.Cause    `json:"cause,omitempty"`            // why it does not count
 	Error     string            `json:"error,omitempty"`
 }
 
@@ -175,11 +176,19 @@ func (a *app) refused(f decideFlags, d approval.Decision, err error) error {
 // decided tells what was done.
 func (a *app) decided(f decideFlags, d approval.Decision, r execution.Record, told sidecar.Told) error {
 	if f.json {
-		return a.printLine(decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rulesOf(d, r), Missed: told.Missed})
+		return a.printLine(decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rulesOf(d, r), Missed: told.Missed, Waits: unheard(d, told)})
 	}
 	a.printf("%s %s\n", d.Verdict, d.Operation)
 	a.wrote(d, r, told)
+	if unheard(d, told) {
+		a.notef("recorded; it runs when a server of this data directory starts, before %s", clock(r.Approval.Expires))
+	}
 	return nil
+}
+
+// unheard reports whether nobody is there to run what was approved.
+func unheard(d approval.Decision, told sidecar.Told) bool {
+	return d.Verdict == execution.Approved && told.Unheard
 }
 
 // rulesOf are the rules that a decision wrote.
@@ -206,7 +215,13 @@ func (a *app) wrote(d approval.Decision, r execution.Record, told sidecar.Told) 
 }
 
 // choices are how a question is answered where several are put, or a program waits.
-const choices = "[y] once, [a] always, [n] no, [m] no with a message"
+func choices(q *execution.Approval) string {
+	always := "[a] always, "
+	if _, err := sidecar.Lasting(q); err != nil {
+		always = ""
+	}
+	return "[y] once, " + always + "[n] no, [m] no with a message"
+}
 
 // errSkipped says that no answer was given.
 var errSkipped = errors.New("no answer was given")
@@ -215,7 +230,7 @@ var errSkipped = errors.New("no answer was given")
 // [errSkipped].
 func (t *terminal) choose(ctx context.Context, r execution.Record, skip bool) (approval.Decision, error) {
 	d := approval.Decision{Operation: r.ID, Hash: r.Approval.Hash, Verdict: execution.Refused, By: byTerminal()}
-	prompt := "\nPermit " + visible.Line(needs(r.Approval)) + "? " + choices
+	prompt := "\nPermit " + visible.Line(needs(r.Approval)) + "? " + choices(r.Approval)
 	if skip {
 		prompt += ", [s] later"
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
 	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 func (a *app) operationsCommand() *cobra.Command {
@@ -253,14 +254,14 @@ func (a *app) printOperation(s shownOperation) error {
 }
 
 // section prints text of a program, line by line behind a margin, so that nothing in it
-// can pass for a heading or steer the terminal.
+// can pass for a heading, steer the terminal or hide. Tabs are what columns are made of.
 func (a *app) section(name, text string) {
 	if text == "" {
 		return
 	}
 	a.printf("\n%s:\n", name)
 	for line := range strings.Lines(text) {
-		a.printf("  %s\n", row([]string{strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")}))
+		a.printf("  %s\n", visible.Line(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")))
 	}
 }
 

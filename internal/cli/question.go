@@ -29,6 +29,7 @@ type questionShown struct {
 	Client    string              `json:"client,omitempty"`
 	Gear      string              `json:"gear"`
 	Language  execution.Language  `json:"language"`
+	Again     string              `json:"asked_again,omitempty"` // why
 	Answer    *execution.Answer   `json:"answer,omitempty"`
 }
 
@@ -57,7 +58,7 @@ func shownQuestion(r execution.Record) questionShown {
 	q := r.Approval
 	return questionShown{
 		Operation: r.ID, State: r.State, Summary: q.Summary, Asked: q.Asked, Hash: q.Hash, Created: q.Created, Expires: q.Expires,
-		Principal: r.Request.Principal, Client: clientName(r.Request.Client), Gear: r.Gear, Language: r.Request.Language, Answer: q.Answer,
+		Principal: r.Request.Principal, Client: clientName(r.Request.Client), Gear: r.Gear, Language: r.Request.Language, Again: q.Again, Answer: q.Answer,
 	}
 }
 
@@ -107,7 +108,7 @@ func (p picture) question(r execution.Record, now time.Time) {
 	if r.Request.Timeout > 0 {
 		p.field("timeout", r.Request.Timeout.String())
 	}
-	p.field("asked", clock(q.Created))
+	p.field("asked", clock(q.Created)+becauseAgain(q))
 	p.field("expires", clock(q.Expires)+left(q.Expires, now))
 	p.field("hash", q.Hash.String())
 	if state := decided(r); state != "" {
@@ -117,6 +118,14 @@ func (p picture) question(r execution.Record, now time.Time) {
 	p.lines("code", whole.Code, true)
 	p.inputs(r.Request, whole)
 	p.always(whole)
+}
+
+// becauseAgain says why a question is not the first about its operation.
+func becauseAgain(q *execution.Approval) string {
+	if q.Again == "" {
+		return ""
+	}
+	return ", again because " + q.Again
 }
 
 // left says how long a question stands yet.
@@ -134,6 +143,8 @@ func decided(r execution.Record) string {
 		return fmt.Sprintf("%s by %s: %s", a.Verdict, a.By, a.Message)
 	case a != nil:
 		return fmt.Sprintf("%s by %s", a.Verdict, a.By)
+	case r.State == execution.StateStale || r.State == execution.StateResumed:
+		return "withdrawn: " + execution.AgainRules + ", and decide anew"
 	case r.State == execution.StateFinished:
 		return "ended without an answer"
 	}

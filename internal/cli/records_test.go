@@ -64,9 +64,9 @@ func TestOperationsAreListedForPeopleAndForPrograms(t *testing.T) {
 	dir, _ := recorded(t)
 	code, stdout, stderr := command(t, "", "operations", "list", "--data-dir", dir)
 	const want = `CREATED               OPERATION  STATUS   EXIT  LANGUAGE  GEAR        PRINCIPAL  CLIENT
-2026-03-01T12:00:00Z  op_2       running  -     python    restricted  p0         edi�[2Jtor 1
-2026-03-01T12:00:00Z  op_1       ok       0     python    restricted  p1         edi�[2Jtor 1
-2026-03-01T12:00:00Z  op_0       ok       0     python    restricted  p0         edi�[2Jtor 1
+2026-03-01T12:00:00Z  op_2       running  -     python    restricted  p0         edi⟨U+001B⟩[2Jtor 1
+2026-03-01T12:00:00Z  op_1       ok       0     python    restricted  p1         edi⟨U+001B⟩[2Jtor 1
+2026-03-01T12:00:00Z  op_0       ok       0     python    restricted  p0         edi⟨U+001B⟩[2Jtor 1
 `
 	if code != 0 || stdout != want || stderr != "" {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
@@ -139,7 +139,7 @@ func TestEventsAreListedForPeopleAndForPrograms(t *testing.T) {
 	dir, _ := recorded(t)
 	code, stdout, stderr := command(t, "", "audit", "list", "--limit", "3", "--data-dir", dir)
 	const want = `6  2026-03-01T12:00:00Z  finished   p1  op_1  ok, exit code 0, 1.50 ms
-7  2026-03-01T12:00:00Z  requested  p0  op_2  edi�[2Jtor 1, gear restricted
+7  2026-03-01T12:00:00Z  requested  p0  op_2  edi⟨U+001B⟩[2Jtor 1, gear restricted
 8  2026-03-01T12:00:00Z  started    p0  op_2  
 `
 	if code != 0 || stdout != want || stderr != "" {

@@ -220,6 +220,10 @@ func (s *settings) approvalsTable() config.Table {
 			Usage: "a question stands for `TIME`", Meaning: "Then the operation ends as denied.",
 		},
 		{
+			Key: "approvals.max_pending", Flag: "approvals-max-pending", Value: config.Number(&a.MaxPending, 1, sidecar.MostPending), Default: "1000", ServerOnly: true, Reload: true,
+			Usage: "let at most `N` executions of each principal wait for a human", Meaning: "One more is denied with the code UNAVAILABLE. Those of all servers of the data directory count.",
+		},
+		{
 			Key: "approvals.page_url", Flag: "approvals-page", Value: config.Text(&a.Page, config.Named("an address", checkPage)), Default: "none", ServerOnly: true,
 			Usage:   "have clients that can show their user the page at `URL`",
 			Meaning: "Of a front end of yours, where a person decides. The id of the operation is added as operation_id. Agents know the address: the page has to ask who comes.",

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 // show prints a result for a person: the program's output on its own streams,
@@ -69,7 +70,7 @@ func traceback(r execution.Result) string {
 // showDenied tells each violation with its place, what to do instead, and the
 // option that would permit it.
 func (a *app) showDenied(r execution.Result) {
-	a.notef("%s", strings.TrimSpace(r.Stderr))
+	a.notef("%s", visible.Text(strings.TrimSpace(r.Stderr))) // it quotes the program
 	if r.Error == nil {
 		return
 	}
@@ -78,15 +79,15 @@ func (a *app) showDenied(r execution.Result) {
 		if v.Line > 0 {
 			a.sayf("line %d, column %d: ", v.Line, v.Column)
 		}
-		a.sayf("%s is not permitted (rule: %s)\n", v.Permission, v.Rule)
+		a.sayf("%s is not permitted (rule: %s)\n", visible.Line(v.Permission), visible.Line(v.Rule))
 		if v.Source != "" {
-			a.sayf("    %s\n", strings.TrimSpace(v.Source))
+			a.sayf("    %s\n", visible.Line(strings.TrimSpace(v.Source)))
 		}
 		if v.Hint != "" {
-			a.sayf("  hint: %s\n", v.Hint)
+			a.sayf("  hint: %s\n", visible.Line(v.Hint))
 		}
 		if v.Allow != "" {
-			a.sayf("  to permit it: --allow %s\n", shellQuote(v.Allow))
+			a.sayf("  to permit it: --allow %s\n", visible.Line(shellQuote(v.Allow)))
 		}
 	}
 }
@@ -101,7 +102,7 @@ func (a *app) showNotes(r execution.Result) {
 		a.notef("bytes that are not UTF-8 were replaced")
 	}
 	if r.Status != execution.StatusDenied && len(r.Denied) > 0 {
-		a.notef("refused while running: %s", strings.Join(r.Denied, ", "))
+		a.notef("refused while running: %s", visible.Line(strings.Join(r.Denied, ", ")))
 	}
 	if len(r.UnsupportedSyscalls) > 0 {
 		a.notef("the sandbox does not have the system calls %s", strings.Join(r.UnsupportedSyscalls, ", "))
@@ -110,7 +111,7 @@ func (a *app) showNotes(r execution.Result) {
 		a.notef("%s", r.ApproveHint)
 	}
 	for _, w := range r.Warnings {
-		a.notef("warning: %s", w)
+		a.notef("warning: %s", visible.Text(w))
 	}
 }
 

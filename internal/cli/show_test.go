@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -94,5 +95,31 @@ func TestQuotedRulesSurviveAShell(t *testing.T) {
 		if err != nil || string(got) != rule {
 			t.Errorf("%q arrived as %q, %v", rule, got, err)
 		}
+	}
+}
+
+// TestWhatDoesNotShowIsMadeVisible: text of a program or a model that Gearbox prints in its
+// own name is shown as the approvals show it.
+func TestWhatDoesNotShowIsMadeVisible(t *testing.T) {
+	const text, want = "a\u202eb\u200b\x1b[2J", "a⟨U+202E⟩b⟨U+200B⟩⟨U+001B⟩[2J"
+	_, errs := shown(t, execution.Result{
+		Status: execution.StatusDenied, Stderr: text,
+		Error: &execution.Error{Violations: []execution.Violation{{Permission: text, Rule: text, Line: 1, Column: 1, Source: text, Hint: text, Allow: text}}},
+	})
+	if n := strings.Count(errs, want); n != 6 || strings.ContainsAny(errs, "\u202e\u200b\x1b\ufffd") {
+		t.Errorf("%d times: %q", n, errs)
+	}
+	_, errs = shown(t, execution.Result{Status: execution.StatusOK, Denied: []string{text}, Warnings: []string{text}})
+	if n := strings.Count(errs, want); n != 2 {
+		t.Errorf("%d times: %q", n, errs)
+	}
+	var out bytes.Buffer
+	a := &app{Streams: Streams{Out: &out, Err: &out}}
+	a.section("code", text+"\r\n\tb ⟨U+0041⟩\n")
+	if out.String() != "\ncode:\n  "+want+"⟨U+000D⟩\n      b ⟨U+27E8⟩U+0041⟩\n" {
+		t.Errorf("%q", out.String())
+	}
+	if got := row([]string{text, text}); got != want+"\t"+want {
+		t.Errorf("%q", got)
 	}
 }

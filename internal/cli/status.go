@@ -11,12 +11,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gearbox-mcp/gearbox/internal/pool"
 	"github.com/gearbox-mcp/gearbox/internal/sidecar"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 const statusHelp = `Ask every Gearbox that runs with this data directory how it stands: how busy it
@@ -88,7 +88,7 @@ func (a *app) printStatus(dir string, reports []sidecar.Report) error {
 			line()
 			line(fmt.Sprintf("Process %s, sandboxes of backend %s", process(r), p.Backend))
 			for _, pair := range poolRows(p.Stats) {
-				line("  "+pair[0], pair[1])
+				_, _ = fmt.Fprintln(w, "  "+row(pair[:])) // the margin is ours
 			}
 		}
 	}
@@ -113,16 +113,12 @@ func overview(r sidecar.Report) []string {
 	}
 }
 
-// row is a line of a table. It keeps a terminal from obeying what another process
-// says of itself: whoever owns the data directory may be less than who asks.
+// row is a line of a table. It shows what another process says of itself, or a program has
+// printed, without a terminal's obeying it: whoever owns the data directory may be less than
+// who asks.
 func row(cells []string) string {
 	for i, c := range cells {
-		cells[i] = strings.Map(func(r rune) rune {
-			if unicode.IsPrint(r) {
-				return r
-			}
-			return unicode.ReplacementChar
-		}, c)
+		cells[i] = visible.Line(c)
 	}
 	return strings.Join(cells, "\t")
 }

@@ -69,6 +69,9 @@ func (t *terminal) ask(ctx context.Context, prompt string) (string, error) {
 	}()
 	select {
 	case o := <-done:
+		if o.err != nil { // nobody ended the line, as after Ctrl-D
+			_, _ = io.WriteString(t.file, "\n")
+		}
 		return o.line, o.err
 	case <-ctx.Done():
 	}

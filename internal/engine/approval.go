@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
@@ -16,7 +18,7 @@ import (
 // pendingOn is the answer for an operation about which a human is asked.
 func pendingOn(r execution.Result, q *execution.Approval) execution.Result {
 	r.Summary, r.ExpiresAt = q.Summary, q.Expires.Format(time.RFC3339)
-	r.Permissions = askedFor(q)
+	r.Permissions, r.Question = askedFor(q), q.Hash
 	r.ApproveHint = "The user decides in a terminal: gearbox approvals show " + string(r.OperationID)
 	return r
 }
@@ -37,7 +39,14 @@ func askedFor(q *execution.Approval) []string {
 // pend keeps the question and lets go of the operation, which from now on belongs to no
 // process.
 func (e *Engine) pend(op *operation, res execution.Result) error {
-	err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StatePending, execution.Change{Question: op.question}, op.decided...)
+	change := execution.Change{Question: op.question}
+	if op.approval == nil { // else a human knows of it already
+		change.MaxPending = e.c.MaxPending()
+	}
+	err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StatePending, change, op.decided...)
+	if errors.Is(err, ErrManyPending) {
+		return err
+	}
 	if err != nil {
 		e.c.Logger.Error("a question could not be recorded and is not put", "operation_id", op.id, "error", err)
 		return err
@@ -46,34 +55,58 @@ func (e *Engine) pend(op *operation, res execution.Result) error {
 	op.cancel(nil)
 	e.forget(op)
 	close(op.done)
+	e.notice(op)
 	return nil
 }
 
-// Resume takes up operations that a human said yes to: those of this process and of dead
-// ones, and tells how many. Of several processes one gets each. What waits for longer
-// than it may is ended. The errors of several operations are joined; each is tried again
-// by the next call.
+// mostTaking is how long one look at what was approved goes on taking it up.
+const mostTaking = time.Second
+
+// Resume takes up operations that a human said yes to, and those about which the rules
+// changed: those of this process and of dead ones, and tells how many. Of several
+// processes one gets each. What waits for longer than it may is ended. The errors of
+// several operations are joined; each is tried again by the next call. The sandboxes that
+// one principal's need are prepared while others' operations are taken up.
 func (e *Engine) Resume(ctx context.Context) (int, error) {
 	due, err := e.c.Journal.Due(ctx, e.c.Clock.Now())
 	if err != nil {
 		return 0, fmt.Errorf("look for approved operations: %w", err)
 	}
-	n := 0
-	var errs []error
 	living := map[string]bool{e.c.Instance: false} // of the others
+	lines := map[execution.Principal][]Due{}
 	for _, d := range due {
 		if _, asked := living[d.Instance]; !asked {
 			living[d.Instance] = e.c.Elsewhere.Alive(d.Instance)
 		}
-		taken, err := e.settle(ctx, d, living[d.Instance])
-		if taken {
-			n++
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("take up %s: %w", d.ID, err))
-		}
+		lines[d.Principal] = append(lines[d.Principal], d)
 	}
-	return n, errors.Join(errs...)
+	var all sync.WaitGroup
+	var n atomic.Int64
+	failed := make(chan error, len(due))
+	until := e.c.Clock.Now().Add(mostTaking)
+	for _, line := range lines {
+		all.Go(func() {
+			for _, d := range line {
+				taken, err := e.settle(ctx, d, living[d.Instance])
+				if taken {
+					n.Add(1)
+				}
+				if err != nil {
+					failed <- fmt.Errorf("take up %s: %w", d.ID, err)
+				}
+				if !e.c.Clock.Now().Before(until) {
+					return // the next call goes on, and sees what others were told meanwhile
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(failed)
+	var errs []error
+	for err := range failed {
+		errs = append(errs, err)
+	}
+	return int(n.Load()), errors.Join(errs...)
 }
 
 // settle does what is to be done about one operation, and reports whether it was taken up.
@@ -90,7 +123,7 @@ func (e *Engine) settle(ctx context.Context, d Due, elsewhere bool) (bool, error
 		return false, err
 	case over:
 		return false, e.expire(ctx, r)
-	case r.State != execution.StateApproved:
+	case r.State == execution.StatePending:
 		return false, nil
 	}
 	return e.resume(ctx, r)
@@ -108,8 +141,20 @@ func (e *Engine) ResumeOne(ctx context.Context, p execution.Principal, id execut
 }
 
 // resume takes one up. It is false without an error when another process was first, and
-// when there is no place for it now.
-func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
+// when there is no place for it now or its principal has too many under way.
+func (e *Engine) resume(ctx context.Context, r execution.Record) (taken bool, err error) {
+	left, err := e.enter(r.Request)
+	if rejected, ok := errors.AsType[*execution.RejectedError](err); ok && rejected.Code == execution.CodeUnavailable {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if !taken {
+			left()
+		}
+	}()
 	op, err := e.revive(ctx, r)
 	if err != nil {
 		var rejected *execution.RejectedError
@@ -119,31 +164,45 @@ func (e *Engine) resume(ctx context.Context, r execution.Record) (bool, error) {
 		case rejected.Code == execution.CodeUnavailable:
 			return false, nil // it stays approved until it expires
 		}
+		was := "It was approved"
+		if r.State == execution.StateStale {
+			was = "The rules changed while a human was asked"
+		}
 		return false, e.close(ctx, r, execution.StatusDenied, execution.CodePolicyViolation,
-			"It was approved, and cannot be run any more: "+rejected.Error()+".", audit.Event{})
+			was+", and it cannot be run any more: "+rejected.Error()+".", audit.Event{})
 	}
 	if err := e.admit(op); err != nil {
 		op.cancel(nil)
 		return false, nil //nolint:nilerr // there is no room now, and the next look is soon
 	}
-	if err := e.own(ctx, op); err != nil {
+	if err := e.own(ctx, op, r.State); err != nil {
 		e.lose(op)
 		if errors.Is(err, ErrConflict) {
 			return false, nil
 		}
 		return false, err
 	}
+	op.left = left
 	go e.life(op) //nolint:contextcheck // the operation has a context of its own
 	return true, nil
 }
 
-// own makes an approved operation this process's. One that was cancelled since it became
+// enter counts what is taken up among what its principal has under way. A call that a
+// program waits for is part of a run that counts already.
+func (e *Engine) enter(r execution.Request) (left func(), err error) {
+	if c, err := execution.ParseCall(r.Code); r.Language == execution.Tool && err == nil && c.Run != "" {
+		return func() {}, nil
+	}
+	return e.c.Enter(r.Principal)
+}
+
+// own makes an operation that waits this process's. One that was cancelled since it became
 // known here, as by a shutdown, is left for the next process that looks.
-func (e *Engine) own(ctx context.Context, op *operation) error {
+func (e *Engine) own(ctx context.Context, op *operation, from execution.State) error {
 	if op.ctx.Err() != nil {
 		return ErrConflict
 	}
-	return e.c.Journal.Commit(context.WithoutCancel(ctx), op.id, execution.StateApproved, execution.StateResumed, execution.Change{Instance: e.c.Instance})
+	return e.c.Journal.Commit(context.WithoutCancel(ctx), op.id, from, execution.StateResumed, execution.Change{Instance: e.c.Instance})
 }
 
 // lose lets go of an operation that this process did not get. Whoever waits for it here
@@ -168,7 +227,10 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 	if serversGear(frozen.Name()) != serversGear(r.Gear) && r.Instance != e.c.Instance {
 		return nil, &execution.RejectedError{Code: execution.CodeUnavailable, Message: "it was asked about in the gear " + r.Gear}
 	}
-	granted := frozen.Approved(permissionsOf(r.Approval))
+	granted := frozen
+	if r.Approval.Answer != nil {
+		granted = frozen.Approved(permissionsOf(r.Approval))
+	}
 	place, err := e.place(ctx, r.Request, granted)
 	if err != nil {
 		return nil, err
@@ -190,7 +252,7 @@ func serversGear(name string) string {
 // the rules may have changed so that nobody has to be asked. The sandbox was made for that
 // list, and another one takes its place.
 func (e *Engine) narrow(op *operation, permit authz.Permit) (err error) {
-	if op.approval == nil || permit.Approved() {
+	if op.approval == nil || op.approval.Answer == nil || permit.Approved() {
 		return nil
 	}
 	e.leave(op.seat, 0)

@@ -211,6 +211,12 @@ func (e *events) last() audit.Event {
 	return e.list[len(e.list)-1]
 }
 
+func (e *events) all() []audit.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.list)
+}
+
 func (e *events) types() []audit.Type {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -68,13 +68,30 @@ func (e *Engine) follow(ctx context.Context, p execution.Principal, id execution
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer e.c.Clock.AfterFunc(d, cancel)()
-	for pause := firstLook; ; pause = min(2*pause, mostLook) {
+	for {
 		// The last look is one after the time is over.
 		r, err := e.load(context.WithoutCancel(ctx), p, id)
 		if err != nil || over(r.State) || ctx.Err() != nil {
 			return r, err
 		}
+		if err := e.change(ctx, p, r); err != nil {
+			return r, err
+		}
+	}
+}
+
+// change waits until an operation that this process does not run stands elsewhere than
+// the record says, or its process is dead, or ctx ends. It looks at nothing else: very many
+// may wait, for hours, each with a large record.
+func (e *Engine) change(ctx context.Context, p execution.Principal, r execution.Record) error {
+	for pause := firstLook; ; pause = min(2*pause, mostLook) {
 		e.sleep(ctx, pause)
+		if ctx.Err() != nil || !r.State.Waits() && !e.alive(r.Instance) {
+			return nil
+		}
+		if now, err := e.c.Journal.State(ctx, p, r.ID); ctx.Err() == nil && (err != nil || now != r.State) {
+			return err
+		}
 	}
 }
 

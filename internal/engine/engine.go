@@ -25,7 +25,7 @@ const (
 	// runsPerCore is how many operations are expected to be at work; waiting is how
 	// many more are taken on.
 	runsPerCore = 2
-	waiting     = 256
+	waiting     = 1000
 	// analysisLimit ends an analysis that the guest's own limit on processor time,
 	// 250 ms, did not end: the process was starved or stopped.
 	analysisLimit = 10 * time.Second
@@ -56,10 +56,19 @@ type Config struct {
 	Instance  string
 	Elsewhere Elsewhere
 	// Queue is how many operations are taken on, those at work and those that wait for
-	// a child together; 0 means two per core and 256 more. Above that, up to twice as
+	// a child together; 0 means two per core and 1,000 more. Above that, up to twice as
 	// many, a principal is taken on that holds less than its share, so that nobody can
 	// fill it for others: as many as the queue by the number of principals and one more.
+	// What is taken up after a yes is counted apart from new requests, by the same rule.
 	Queue int
+	// MaxPending tells how many operations of one principal may wait for a human; nil, or
+	// 0, does not bound.
+	MaxPending func() int
+	// Enter asks whether one more operation of the principal may be under way when it is
+	// taken up after a yes; left is called once, when it no longer is. A
+	// *[execution.RejectedError] with CodeUnavailable lets it wait. Nil does not bound.
+	// New ones are bounded before they are submitted.
+	Enter func(execution.Principal) (left func(), err error)
 }
 
 // Engine runs operations. It is safe for concurrent use.
@@ -88,6 +97,12 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Elsewhere == nil {
 		c.Elsewhere = nobody{}
+	}
+	if c.MaxPending == nil {
+		c.MaxPending = func() int { return 0 }
+	}
+	if c.Enter == nil {
+		c.Enter = func(execution.Principal) (func(), error) { return func() {}, nil }
 	}
 	e := &Engine{c: c, live: map[execution.ID]*operation{}}
 	e.SetQueue(c.Queue)
@@ -157,6 +172,7 @@ func (e *Engine) frozen(r execution.Request) (gear.Frozen, error) {
 // recorded goes no further.
 func (e *Engine) life(op *operation) {
 	defer e.work.Done()
+	defer op.left()
 	result := e.execute(op)
 	op.seat.settle()
 	if e.begin(op) != nil {
@@ -174,63 +190,12 @@ func (e *Engine) life(op *operation) {
 		}
 		result = op.unasked(err)
 	}
+	if e.handBack(op) {
+		return
+	}
 	owed := e.finish(op, result)
 	e.leave(op.seat, e.pause())
 	e.insist(op, owed)
-}
-
-// admit makes the operation known, unless there is no room for it. Every
-// admitted operation counts as work until it is done.
-func (e *Engine) admit(op *operation) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return &execution.RejectedError{Code: execution.CodeUnavailable, Message: "the server is shutting down"}
-	}
-	if e.full(op.request.Principal) {
-		return &execution.RejectedError{
-			Code:       execution.CodeUnavailable,
-			Message:    fmt.Sprintf("%d executions are running or waiting already", len(e.live)),
-			RetryAfter: retryAfter,
-		}
-	}
-	e.live[op.id] = op
-	e.work.Add(1)
-	return nil
-}
-
-// full reports whether there is no room for another operation of the principal. The
-// mutex is held.
-func (e *Engine) full(p execution.Principal) bool {
-	queue := int(e.queue.Load())
-	if n := len(e.live); n < queue || n >= 2*queue {
-		return n >= queue
-	}
-	held := map[execution.Principal]int{p: 0}
-	for _, op := range e.live {
-		held[op.request.Principal]++
-	}
-	return held[p] >= share(queue, len(held))
-}
-
-// share is how many operations one of that many principals may hold while more are
-// there than the queue takes. The one more by which it is divided is for who comes next.
-func share(queue, principals int) int { return max(1, queue/(principals+1)) }
-
-// room reports whether admit would let in another operation of the principal now.
-func (e *Engine) room(p execution.Principal) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return !e.closed && !e.full(p)
-}
-
-// forget lets go of an operation. One that waited for a human may be here again already.
-func (e *Engine) forget(op *operation) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.live[op.id] == op {
-		delete(e.live, op.id)
-	}
 }
 
 // Wait waits for the operation to end, at most for d, and tells how it stands.

@@ -15,12 +15,15 @@ import (
 // to another and the events are kept, or nothing happens and an error says so.
 // It is compare-and-set: a record that is not in state from is left alone and
 // the error wraps [ErrConflict]. Load answers [ErrNotFound] for an unknown id
-// and for another principal's alike.
+// and for another principal's alike, and so does State. A Change's MaxPending that is met
+// makes the error of Commit wrap [ErrManyPending].
 type Journal interface {
 	Commit(ctx context.Context, id execution.ID, from, to execution.State, change execution.Change, events ...audit.Event) error
 	// Record keeps events that belong to no transition. An error means that it did not.
 	Record(ctx context.Context, events ...audit.Event) error
 	Load(ctx context.Context, p execution.Principal, id execution.ID) (execution.Record, error)
+	// State is where an operation stands, and cheap: many may look again and again.
+	State(ctx context.Context, p execution.Principal, id execution.ID) (execution.State, error)
 	// Interrupt finishes the unfinished operations of instances that are not alive, each
 	// once, with what end makes of it, and tells how many it has finished.
 	Interrupt(ctx context.Context, alive func(instance string) bool, end func(execution.Record) (execution.Change, audit.Event)) (int, error)

@@ -11,7 +11,7 @@ type Load struct {
 	// waiting ones wait for their turn or for a child that is being made.
 	Running int `json:"running"`
 	Waiting int `json:"waiting"`
-	// Queue bounds both together.
+	// Queue bounds both together, and as many more of what was approved.
 	Queue int `json:"queue"`
 }
 

@@ -37,6 +37,7 @@ type operation struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	left   func()        // no longer counts among those that its principal has under way
 	done   chan struct{} // closed when the end is recorded, or lost for good
 	lost   bool          // another process has it, or it waits on; set before done is closed
 	// unwritten is closed when it has ended, and that could not be recorded yet.
@@ -66,7 +67,7 @@ type operation struct {
 
 func newOperation(ctx context.Context, now time.Time, r execution.Request, g gear.Frozen, p Place) *operation {
 	op := &operation{
-		id: execution.NewID(), created: now, request: r, gear: g, granted: g, place: p, state: execution.StateSubmitted, begun: make(chan struct{}), done: make(chan struct{}), unwritten: make(chan struct{}),
+		id: execution.NewID(), created: now, request: r, gear: g, granted: g, place: p, state: execution.StateSubmitted, begun: make(chan struct{}), left: func() {}, done: make(chan struct{}), unwritten: make(chan struct{}),
 		code: codeOf(r),
 	}
 	op.ctx, op.cancel = context.WithCancelCause(ctx)

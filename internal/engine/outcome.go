@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -165,6 +166,10 @@ func (op *operation) failed() execution.Result {
 // recorded, and that the question was put is not.
 func (op *operation) unasked(err error) execution.Result {
 	op.decided = slices.DeleteFunc(op.decided, func(e audit.Event) bool { return e.Type == audit.Approval })
+	if errors.Is(err, ErrManyPending) {
+		return op.denied(&execution.Error{Code: string(execution.CodeUnavailable), Message: "This needs a human's yes, and as many of your executions wait for one already as approvals.max_pending of the server allows. " +
+			"Nothing was run. Cancel some of those, or call again when some are decided."})
+	}
 	reason := "This needs a human's yes, and the question could not be recorded. So it was not put, and nothing was run: " + because(err) + "."
 	v := verdict{execution.StatusInternalError, execution.CodeInternal, reason}
 	return end(op.base(v.status), v, -1)

@@ -88,25 +88,6 @@ func TestAQuestionThatCannotBeRecordedIsNotPutAndTheCallSaysSo(t *testing.T) {
 	}
 }
 
-func TestAFullQueueLeavesWhatWasApprovedForLater(t *testing.T) {
-	b := newBench(t, benchConfig{patience: time.Hour, queue: 1})
-	id, _ := b.pending(asking)
-	busy := b.submit(execution.Request{Code: "import time\ntime.sleep(100)", Timeout: 100 * time.Second})
-	b.approve(id)
-	if b.resume() != 0 || b.state(id) != execution.StateApproved {
-		t.Errorf("it is %s", b.state(id))
-	}
-	if _, err := b.engine.Cancel(t.Context(), execution.Local, busy); err != nil {
-		t.Fatal(err)
-	}
-	if b.resume() != 1 {
-		t.Error("it is not taken up when there is room")
-	}
-	if r := b.wait(id); r.Status != execution.StatusOK {
-		t.Errorf("%+v", r)
-	}
-}
-
 func TestAServerThatStopsWhileItTakesUpLeavesItApproved(t *testing.T) {
 	b := newBench(t, benchConfig{patience: time.Hour})
 	id, _ := b.pending(asking)

@@ -205,8 +205,9 @@ func (e *Engine) start(op *operation, permit authz.Permit) error {
 	if !permit.Use(op.subject) {
 		return errors.New("the permit does not cover this run")
 	}
-	events := append(op.decided, op.event(e.c.Clock.Now(), audit.Started))
-	err := e.c.Journal.Commit(op.ctx, op.id, op.state, execution.StateRunning, execution.Change{}, events...)
+	change, events := op.answered(execution.Approved, e.c.Clock.Now())
+	events = slices.Concat(events, op.decided, []audit.Event{op.event(e.c.Clock.Now(), audit.Started)})
+	err := e.c.Journal.Commit(op.ctx, op.id, op.state, execution.StateRunning, change, events...)
 	if err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}

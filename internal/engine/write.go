@@ -70,9 +70,15 @@ func (e *Engine) finish(op *operation, res execution.Result) (owed func() error)
 	if res.Error != nil {
 		ev.Reason = res.Error.Code
 	}
+	var change execution.Change
 	events := append(op.decided, ev)
+	if op.state == execution.StateResumed && res.Status == execution.StatusDenied {
+		var answered []audit.Event
+		change, answered = op.answered(execution.Refused, now)
+		events = append(answered, events...)
+	}
+	change.Finished, change.Result, change.Stdout, change.Stderr = now, &res, &out, &errOut
 	write := func() error {
-		change := execution.Change{Finished: now, Result: &res, Stdout: &out, Stderr: &errOut}
 		return e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StateFinished, change, events...)
 	}
 	if err := write(); err != nil {

@@ -14,9 +14,22 @@ type Approval struct {
 	Asked   []Asked   `json:"permissions"`
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
+	// Rules names the gear and the rules under which it is asked.
+	Rules Digest `json:"rules"`
+	// Again says why the operation is asked about another time; empty the first time.
+	Again string `json:"asked_again,omitempty"`
 	// Answer is nil until somebody has given one, or nobody can any more.
 	Answer *Answer `json:"answer,omitempty"`
 }
+
+// Why an operation is asked about again.
+const (
+	AgainRules = "the rules changed"
+	AgainOther = "what would happen is no longer what was asked about"
+)
+
+// ByRules is who gave the answer when changed rules decide what a human was asked.
+const ByRules = "the changed rules"
 
 // Asked is one permission that needs a yes.
 type Asked struct {

@@ -10,19 +10,20 @@ type State string
 const (
 	StateSubmitted State = "submitted"
 	StatePending   State = "pending"  // a human is asked; no process has it
+	StateStale     State = "stale"    // the rules changed since; the next process to look decides anew
 	StateApproved  State = "approved" // a human said yes; the next process to look takes it
-	StateResumed   State = "resumed"  // taken up again after the yes
+	StateResumed   State = "resumed"  // taken up again after the yes, or to be decided anew
 	StateRunning   State = "running"  // past the door: user code may have run
 	StateFinished  State = "finished"
 )
 
 // States lists every state.
 func States() []State {
-	return []State{StateSubmitted, StatePending, StateApproved, StateResumed, StateRunning, StateFinished}
+	return []State{StateSubmitted, StatePending, StateStale, StateApproved, StateResumed, StateRunning, StateFinished}
 }
 
 // Waits reports whether an operation in this state belongs to no process and outlives all.
-func (s State) Waits() bool { return s == StatePending || s == StateApproved }
+func (s State) Waits() bool { return s == StatePending || s == StateStale || s == StateApproved }
 
 // Output is what was kept of one stream: its first bytes and its last ones.
 // When nothing was left out, Tail is empty and Head holds it all.
@@ -63,4 +64,7 @@ type Change struct {
 	Question *Approval
 	Answer   *Answer
 	Of       Digest
+	// MaxPending lets the transition fail when so many operations of the principal are
+	// pending already; 0 does not bound.
+	MaxPending int
 }

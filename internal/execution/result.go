@@ -39,6 +39,8 @@ type Result struct {
 	Permissions []string `json:"permissions,omitempty"`
 	ApproveHint string   `json:"approve_hint,omitempty"`
 	ExpiresAt   string   `json:"expires_at,omitempty"`
+	// Question tells one question about the operation from another. Agents do not see it.
+	Question Digest `json:"-"`
 
 	Gear      string   `json:"gear,omitempty"`
 	Isolation Level    `json:"isolation,omitempty"`

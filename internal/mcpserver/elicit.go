@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,13 +53,16 @@ func (s *service) show(ctx context.Context, req *mcp.CallToolRequest, res execut
 	open, shown := context.WithCancel(ctx)
 	params := s.elicitation(res)
 	params.ElicitationID = string(res.OperationID)
+	if n := s.offers.times(res.OperationID); n > 1 {
+		params.ElicitationID += "/" + strconv.Itoa(n)
+	}
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
 		defer shown()
 		_, _ = req.Session.Elicit(ctx, params)
 	}()
-	res, err := s.hold(open, res, nil, until, alive)
+	res, err := s.hold(open, res, until, alive, true)
 	cancel() // takes the request back, if there is no answer yet
 	<-answered
 	return res, err

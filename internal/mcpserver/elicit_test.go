@@ -191,3 +191,64 @@ func TestAnAddressWithASecretIsNoPage(t *testing.T) {
 		}
 	}
 }
+
+// TestAQuestionThatIsPutAnewIsOfferedAgainOnce: by the call that waits, and by a later one.
+func TestAQuestionThatIsPutAnewIsOfferedAgainOnce(t *testing.T) {
+	for _, era := range eras() {
+		for name, waits := range map[string]bool{"by the call that waits": true, "by a later one": false} {
+			t.Run(era+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newAsking()
+					s, _ := newServer(t, Config{Engine: engine, ApprovalPage: approvalPage(t)})
+					var ids []string
+					session := connect(t, s, era, opens(func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+						noDecision(t, p)
+						ids = append(ids, p.ElicitationID)
+						if waits && len(ids) == 1 {
+							time.AfterFunc(10*time.Second, func() { engine.anew("op_1") })
+							time.AfterFunc(30*time.Second, func() { engine.end("op_1", done("it ran")) })
+						}
+						return &mcp.ElicitResult{Action: "accept"}, nil
+					}))
+					if waits {
+						if a := structured(t, call(t, session, "execute", map[string]any{"code": "1", "wait_seconds": 100})); a.Status != execution.StatusOK {
+							t.Errorf("%+v", a)
+						}
+					} else {
+						call(t, session, "execute", map[string]any{"code": "1"})
+						engine.anew("op_1")
+						for range 3 {
+							if a := structured(t, call(t, session, "get_operation", map[string]any{"operation_id": "op_1"})); a.Status != execution.StatusPendingApproval {
+								t.Errorf("%+v", a)
+							}
+						}
+					}
+					if len(ids) != 2 || (ids[0] == ids[1]) != (era == "2026-07-28") {
+						t.Errorf("offered as %q", ids)
+					}
+					if engine.submitted() != 1 {
+						t.Errorf("%d operations", engine.submitted())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAQuestionOfAnotherCallIsNotOffered(t *testing.T) {
+	for _, era := range eras() {
+		engine := newAsking()
+		id, err := engine.Submit(t.Context(), execution.Request{Principal: execution.Local, Language: execution.Python, Code: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := newServer(t, Config{Engine: engine, ApprovalPage: approvalPage(t)})
+		session := connect(t, s, era, opens(func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			t.Error("it was offered")
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		}))
+		if a := structured(t, call(t, session, "get_operation", map[string]any{"operation_id": string(id)})); a.Status != execution.StatusPendingApproval {
+			t.Errorf("%s: %+v", era, a)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (s *service) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return nil, err
 	}
-	p := patience{most: wait, people: args.WaitSeconds != nil, asks: req.Params.RequestState == "" && s.canOpenPages(req)}
+	p := patience{most: wait, people: args.WaitSeconds != nil, asks: s.canOpenPages(req), again: req.Params.RequestState != ""}
 	if args.WaitSeconds == nil && tasks.Wanted(ctx) {
 		p.most = taskAfter
 	}
@@ -28,7 +28,7 @@ func (s *service) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return nil, err
 	}
-	if p.asks && res.Status == execution.StatusPendingApproval && asksInResult(req) {
+	if p.asks && asksInResult(req) && s.offers.fresh(res, p.again) {
 		return s.ask(args, res)
 	}
 	s.mayBecomeTask(ctx, res)
@@ -41,16 +41,23 @@ func (s *service) ask(args execution.Arguments, res execution.Result) (*mcp.Call
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{inputKey: s.elicitation(res)}, RequestState: stateOf(r, res.OperationID)}, nil
+	return s.askWith(res, stateOf(r, res.OperationID)), nil
+}
+
+// askWith has the client repeat its call with the state.
+func (s *service) askWith(res execution.Result, state string) *mcp.CallToolResult {
+	s.offers.made(res)
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{inputKey: s.elicitation(res)}, RequestState: state}
 }
 
 // patience is how long a call waits: most of all for the end of the program, and for
 // people only when the caller said so. A call that asks has the client show its user where
-// to decide.
+// to decide, each question once; one that asks again only about what it was asked before.
 type patience struct {
 	most   time.Duration
 	people bool
 	asks   bool
+	again  bool
 }
 
 // run submits a call and waits for its end. A failure of ours after the
@@ -131,42 +138,56 @@ func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id executi
 
 // through waits for the program and then, if people are waited for, for them and the
 // program again. A client that can open pages is asked to, before anything is told of the
-// question: those without sessions by the answer.
+// question, and again when another one is put: those without sessions by the answer.
 func (s *service) through(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, p patience, alive *liveness) (execution.Result, error) {
 	until := time.Now().Add(p.most)
 	res, err := s.engine.WaitUnlessAsked(ctx, s.caller.Principal, id, p.most)
-	if err != nil || res.Status != execution.StatusPendingApproval || p.asks && asksInResult(req) {
-		return res, err
-	}
-	switch {
-	case p.asks:
-		most := askFor
-		if p.people {
-			most = time.Until(until)
+	for err == nil && res.Status == execution.StatusPendingApproval {
+		fresh := p.asks && s.offers.fresh(res, p.again)
+		switch {
+		case fresh && asksInResult(req):
+			return res, nil
+		case fresh:
+			s.offers.made(res)
+			most := askFor
+			if p.people {
+				most = time.Until(until)
+			}
+			res, err = s.show(ctx, req, res, most, alive)
+		case !p.people || time.Until(until) <= 0 || ctx.Err() != nil:
+			return res, nil
+		default:
+			res, err = s.hold(ctx, res, until, alive, p.asks)
 		}
-		res, err = s.show(ctx, req, res, most, alive)
-		if !p.people {
-			return res, err
-		}
-		fallthrough
-	case p.people:
-		return s.hold(ctx, res, err, until, alive)
 	}
 	return res, err
 }
 
+// anotherLook is how soon it is seen that another question is put.
+const anotherLook = time.Second
+
 // hold waits for people and then for the program: after a yes it runs, perhaps in another
-// process, and may come to another question.
-func (s *service) hold(ctx context.Context, res execution.Result, err error, until time.Time, alive *liveness) (execution.Result, error) {
-	for err == nil && res.Status == execution.StatusPendingApproval && ctx.Err() == nil {
+// process, and may come to another question, at which it returns if that is to be offered.
+func (s *service) hold(ctx context.Context, res execution.Result, until time.Time, alive *liveness, offer bool) (execution.Result, error) {
+	first := res.Question
+	for ctx.Err() == nil {
+		asked := res.Status == execution.StatusPendingApproval
 		left := time.Until(until)
-		if left <= 0 {
+		if left <= 0 || !asked && (!offer || res.Status.Final()) || asked && offer && res.Question != first {
 			break
 		}
-		alive.say(waitingForApproval)
-		res, err = s.engine.Wait(ctx, s.caller.Principal, res.OperationID, left)
+		if asked {
+			alive.say(waitingForApproval)
+		}
+		if offer {
+			left = min(left, anotherLook)
+		}
+		var err error
+		if res, err = s.engine.Wait(ctx, s.caller.Principal, res.OperationID, left); err != nil {
+			return res, err
+		}
 	}
-	return res, err
+	return res, nil
 }
 
 // client is what the other end says of itself.

@@ -52,7 +52,11 @@ func (s *service) getOperation(ctx context.Context, req *mcp.CallToolRequest) (*
 		return s.output(ctx, req, id, args, wait)
 	}
 	// Giving up on this call is not giving up on the operation.
-	res, _, err := s.wait(ctx, req, id, patience{most: wait, people: args.WaitSeconds != nil})
+	p := patience{most: wait, people: args.WaitSeconds != nil, asks: s.canOpenPages(req), again: true}
+	res, _, err := s.wait(ctx, req, id, p)
+	if err == nil && p.asks && asksInResult(req) && s.offers.fresh(res, p.again) {
+		return s.askWith(res, string(id)), nil
+	}
 	return s.answer(s.settled(ctx, id, res, err)), nil
 }
 

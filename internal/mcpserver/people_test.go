@@ -265,3 +265,20 @@ func decodeAnswer(t *testing.T, text string) execution.Result {
 	}
 	return r
 }
+
+// anew puts another question about an operation.
+func (e *askingEngine) anew(id execution.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := &e.ops[id].result.Question
+	*q = execution.DigestOf(q[:])
+}
+
+// Nothing is wrong with a program about which a human cannot be asked now.
+func TestARefusalForWantOfRoomAsksForNoOtherCode(t *testing.T) {
+	const why = "As many of your executions wait for a human already as approvals.max_pending allows."
+	got := text(execution.Result{Status: execution.StatusDenied, ExitCode: -1, Error: &execution.Error{Code: string(execution.CodeUnavailable), Message: why}})
+	if got != why {
+		t.Errorf("%q", got)
+	}
+}

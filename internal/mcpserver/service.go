@@ -27,6 +27,7 @@ type service struct {
 	left   leaving
 
 	watching *subscriptions
+	offers   offers
 }
 
 // serviceFor makes the service of a caller.

@@ -149,6 +149,9 @@ func denied(r execution.Result) string {
 	if len(r.Permissions) > 0 {
 		return unapproved(r)
 	}
+	if r.Error != nil && r.Error.Code == string(execution.CodeUnavailable) {
+		return r.Error.Message // nothing is wrong with the code
+	}
 	var p page
 	p.addf("Denied by the gear %q. Nothing was run.", r.Gear)
 	if r.Error == nil {

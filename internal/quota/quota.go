@@ -111,6 +111,24 @@ func (l *Limiter) Submit(ctx context.Context, r execution.Request) (execution.ID
 	return id, nil
 }
 
+// Enter counts an execution that its principal's engine takes up after a human's yes, as
+// one under way. It starts no second time, so the rate has no say. left is called once,
+// when it is no longer under way. The error is a *[execution.RejectedError] when there are
+// too many.
+func (l *Limiter) Enter(p execution.Principal) (left func(), err error) {
+	b, err := l.book.Bounds(p)
+	if err != nil {
+		return nil, fmt.Errorf("look up the bounds of the principal: %w", err)
+	}
+	if b.Concurrency == 0 {
+		return func() {}, nil
+	}
+	if err := l.enter(p, Bounds{Concurrency: b.Concurrency}); err != nil {
+		return nil, err
+	}
+	return func() { l.leave(p) }, nil
+}
+
 // enter counts one more execution, or says that it is too much.
 func (l *Limiter) enter(p execution.Principal, b Bounds) error {
 	l.mu.Lock()

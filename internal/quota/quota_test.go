@@ -200,3 +200,34 @@ func TestManyAtOnceNeverExceedTheBound(t *testing.T) {
 	}
 	l.Close()
 }
+
+func TestWhatGoesOnAfterAYesCountsAsUnderWayAndNotAsStarted(t *testing.T) {
+	l := New(newEngine(), book{"token:a": {Concurrency: 2, Rate: 6}}, func() time.Time { return time.Unix(1000, 0) })
+	defer l.Close()
+	if _, err := submit(l, "token:a"); err != nil { // the one of this moment
+		t.Fatal(err)
+	}
+	left, err := l.Enter("token:a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Enter("token:a"); refusedFor(t, err) == 0 {
+		t.Error("a third one was taken up")
+	}
+	left()
+	if left, err = l.Enter("token:a"); err != nil {
+		t.Errorf("when one has ended: %v", err)
+	}
+	if _, err := submit(l, "token:a"); refusedFor(t, err) == 0 {
+		t.Error("a third one was submitted")
+	}
+	left()
+	for range 100 {
+		if _, err := l.Enter(execution.Local); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Enter("broken"); err == nil {
+		t.Error("bounds that cannot be read let it go on")
+	}
+}

@@ -19,6 +19,9 @@ type ApprovalOptions struct {
 	Mode string
 	// Patience is how long a question stands; by default an hour.
 	Patience *time.Duration
+	// MaxPending is how many operations of one principal may wait for a human; by default
+	// 1,000.
+	MaxPending *int
 	// Page is the address where the operator's own front end lets a person decide, for
 	// clients that can show their user a page; empty for none. The page has to ask who
 	// comes: agents know its address.
@@ -38,7 +41,19 @@ const (
 	MostPatience  = 30 * 24 * time.Hour
 
 	defaultPatience = time.Hour
+
+	// MostPending is the largest number of [ApprovalOptions.MaxPending]; the least is 1.
+	MostPending = 10_000
+
+	defaultMaxPending = 1000
 )
+
+func (a ApprovalOptions) maxPending() int {
+	if a.MaxPending != nil {
+		return *a.MaxPending
+	}
+	return defaultMaxPending
+}
 
 // patience is how long a question stands; 0 when nobody is asked. Commands that run one
 // program and end have nobody who would come back for it.
@@ -78,42 +93,59 @@ func (s *Sidecar) followApprovals(ctx context.Context, l *slog.Logger) {
 		if _, err := s.engine.Resume(ctx); err != nil && ctx.Err() == nil {
 			l.Error("approved operations could not be taken up", "error", err)
 		}
+		if s.telling != nil {
+			if err := s.telling.look(ctx); err != nil && ctx.Err() == nil {
+				l.Error("the webhook was not told of what has ended", "error", err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.approved:
 		case <-look.C:
 		}
-		if s.rulesChanged.CompareAndSwap(true, false) {
-			if err := s.takeRules(ctx); err != nil && ctx.Err() == nil {
-				l.Error("the rules could not be read anew", "error", err)
-			}
-		}
 	}
 }
 
 // wake is what an instance is told when something was decided.
 type wake struct {
-	// Rules tells that the rules file was added to.
+	// Rules tells that the rules file was added to: it is answered once that counts.
 	Rules bool `json:"rules,omitempty"`
+}
+
+// woken is what it answers.
+type woken struct {
+	// Serves tells that it takes up what was approved, whoever asked: the commands that run
+	// one program do not.
+	Serves bool `json:"serves,omitempty"`
 }
 
 // approvedPath is where an instance is told that something was decided.
 const approvedPath = "/approved"
 
-// handleApproved only wakes: what was decided stands in the records and the rules file.
+// handleApproved wakes: what was decided stands in the records and the rules file.
 func (s *Sidecar) handleApproved(w http.ResponseWriter, r *http.Request) {
 	var told wake
 	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
 		instance.Fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	defer s.look()
 	if told.Rules {
-		s.rulesChanged.Store(true)
+		ctx := context.WithoutCancel(r.Context()) // whoever tells it may not wait for it
+		if err := s.takeRules(ctx); err != nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "the rules could not be read anew", slog.Any("error", err))
+			instance.Fail(w, http.StatusInternalServerError, err.Error())
+			return
+		}
 	}
+	instance.Reply(w, woken{s.self.Transport.serves()})
+}
+
+// look has approved operations, and those about which the rules changed, looked for at once.
+func (s *Sidecar) look() {
 	select {
 	case s.approved <- struct{}{}:
 	default:
 	}
-	instance.Reply(w, struct{}{})
 }

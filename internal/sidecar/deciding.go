@@ -60,15 +60,6 @@ func (overHTTP) Always(q *execution.Approval) []string {
 
 // Decide implements [web.Approvals].
 func (d overHTTP) Decide(ctx context.Context, c approval.Decision) error {
-	if c.Verdict == execution.Approved && c.Scope == execution.Always {
-		r, err := d.Find(ctx, c.Operation)
-		if err == nil {
-			_, err = Lasting(r.Approval)
-			if err != nil {
-				return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: "scope", Message: err.Error()}
-			}
-		}
-	}
 	told, err := d.Decisions.Decide(ctx, c)
 	for _, missed := range told.Missed {
 		d.log.Warn("a server could not be told of a decision", "operation_id", c.Operation, "reason", missed)
@@ -76,27 +67,59 @@ func (d overHTTP) Decide(ctx context.Context, c approval.Decision) error {
 	return err
 }
 
-// SetCredential puts k in place of what proves that the operator decides, see
-// [credential.NewPassphrase] and [credential.NewTOTP]. current is what counts now, and empty when there is none.
-// The change is recorded.
-func SetCredential(ctx context.Context, o Options, by execution.Client, k credential.Key, current string) error {
+// CredentialChange is the setting of what proves that the operator decides. All that can keep
+// it from being set is found before anybody types a new one. Close ends it.
+type CredentialChange struct {
+	guard   *credential.File
+	records *store.SQLite
+	by      execution.Client
+	proof   credential.Proof
+}
+
+// ChangeCredential begins to set the credential of a data directory, which is made if it is
+// not there.
+func ChangeCredential(ctx context.Context, o Options, by execution.Client) (*CredentialChange, error) {
 	dir, err := o.dataDir()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := makeDataDir(dir); err != nil {
-		return err
+		return nil, err
 	}
 	records, err := store.Open(ctx, store.Options{Dir: dir, Version: by.Version})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e := audit.Event{Time: time.Now(), Type: audit.Config, Principal: execution.Local, Client: by, Decision: "taken", Reason: "the credential for decisions was set"}
-	if err = o.guard(dir).Set(ctx, k, current); err != nil {
+	return &CredentialChange{guard: o.guard(dir), records: records, by: by}, nil
+}
+
+// Kind is what is there and has to be shown first.
+func (c *CredentialChange) Kind() (credential.Kind, error) { return c.guard.Kind() }
+
+// Prove takes what is there; empty where nothing is. A wrong one is recorded.
+func (c *CredentialChange) Prove(ctx context.Context, current string) (err error) {
+	if c.proof, err = c.guard.Prove(ctx, current); err != nil {
+		return c.record(ctx, err)
+	}
+	return nil
+}
+
+// Set puts a new one in place of that, see [credential.NewPassphrase] and
+// [credential.NewTOTP]. The change is recorded.
+func (c *CredentialChange) Set(ctx context.Context, k credential.Key) error {
+	return c.record(ctx, c.guard.Replace(ctx, k, c.proof))
+}
+
+func (c *CredentialChange) record(ctx context.Context, err error) error {
+	e := audit.Event{Time: time.Now(), Type: audit.Config, Principal: execution.Local, Client: c.by, Decision: "taken", Reason: "the credential for decisions was set"}
+	if err != nil {
 		e.Decision, e.Reason = "refused", "the credential for decisions was not set: "+err.Error()
 	}
-	return errors.Join(err, records.Record(ctx, e), records.Close())
+	return errors.Join(err, c.records.Record(ctx, e))
 }
+
+// Close ends the change, made or not.
+func (c *CredentialChange) Close() error { return c.records.Close() }
 
 // Credential is what the data directory asks of whoever decides.
 func Credential(o Options) (credential.Kind, error) {

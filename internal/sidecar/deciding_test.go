@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,6 +37,7 @@ type heard struct {
 	Hash      string       `json:"hash"`
 	Question  struct {
 		Summary string `json:"summary"`
+		Again   string `json:"asked_again"`
 		Answer  struct {
 			Decision, By string
 		} `json:"answer"`
@@ -201,7 +203,7 @@ func TestAServerThatIsToAskForACredentialDoesNotStartBeforeOneIsSet(t *testing.T
 	}
 	k, err := credential.NewPassphrase("correct horse battery")
 	if err == nil {
-		err = sidecar.SetCredential(t.Context(), o, execution.Client{Name: "test"}, k, "")
+		err = setCredential(t, o, k)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +219,19 @@ func TestAServerThatIsToAskForACredentialDoesNotStartBeforeOneIsSet(t *testing.T
 	if _, err := tryOpen(t, o); err == nil {
 		t.Error("it started with a credential of another kind")
 	}
+}
+
+// setCredential sets the first credential of a data directory.
+func setCredential(t *testing.T, o sidecar.Options, k credential.Key) error {
+	t.Helper()
+	c, err := sidecar.ChangeCredential(t.Context(), o, execution.Client{Name: "test"})
+	if err != nil {
+		return err
+	}
+	if err = c.Prove(t.Context(), ""); err == nil {
+		err = c.Set(t.Context(), k)
+	}
+	return errors.Join(err, c.Close())
 }
 
 func TestACredentialIsAskedForByEachWay(t *testing.T) {
@@ -239,7 +254,7 @@ func TestACredentialIsAskedForByEachWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sidecar.SetCredential(t.Context(), s.o, execution.Client{Name: "test"}, k, ""); err != nil {
+	if err := setCredential(t, s.o, k); err != nil {
 		t.Fatal(err)
 	}
 	decide("", http.StatusForbidden, "a passphrase is needed")
@@ -263,19 +278,25 @@ func TestACredentialIsAskedForByEachWay(t *testing.T) {
 	decide(`,"credential":"correct horse battery"`, http.StatusOK, "denied")
 }
 
-func TestAWebhookIsToldOfWhatIsAsked(t *testing.T) {
+// listener is an address that a webhook is sent to, and what came there.
+type listener struct {
+	url, secretFile string
+	bodies          chan string
+}
+
+func listen(t *testing.T) listener {
+	t.Helper()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
-	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+	l := listener{secretFile: filepath.Join(t.TempDir(), "secret"), bodies: make(chan string, 10)}
+	if err := os.WriteFile(l.secretFile, []byte(secret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bodies := make(chan string, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -285,13 +306,84 @@ func TestAWebhookIsToldOfWhatIsAsked(t *testing.T) {
 			t.Error(err)
 		}
 		_, _ = io.WriteString(w, `{"decision":"approve"}`) // which means nothing
-		bodies <- string(body)
+		l.bodies <- string(body)
 	}))
-	defer receiver.Close()
+	t.Cleanup(receiver.Close)
+	l.url = receiver.URL
+	return l
+}
+
+// hooked are the options of a server that tells it.
+func (l listener) hooked(code string) sidecar.Options {
+	return sidecar.Options{Approvals: sidecar.ApprovalOptions{Webhook: sidecar.WebhookOptions{URL: l.url, SecretFile: l.secretFile, Code: code}}}
+}
+
+// TestAWebhookIsToldHowAQuestionEnded: each end has its type, whichever process brings it
+// about, and nothing is told that the question did not tell.
+func TestAWebhookIsToldHowAQuestionEnded(t *testing.T) {
+	l := listen(t)
+	s := servedAlone(t, l.hooked("on"))
+	agent := s.create("agent", token.Rights{})
+	records, err := sidecar.OpenRecords(t.Context(), s.o, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = records.Close() }()
+	elsewhere, err := records.Decisions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide := func(v execution.Verdict, message string) func(execution.ID, execution.Digest) error {
+		return func(id execution.ID, hash execution.Digest) error {
+			_, err := elsewhere.Decide(t.Context(), approval.Decision{Operation: id, Hash: hash, Verdict: v, Message: message, By: "terminal:\u202eme"})
+			return err
+		}
+	}
+	for _, row := range []struct {
+		want, by string
+		end      func(execution.ID, execution.Digest) error
+	}{
+		{"approval.approved", "terminal:⟨U+202E⟩me", decide(execution.Approved, "")},
+		{"approval.denied", "terminal:⟨U+202E⟩me", decide(execution.Refused, "a word for the model alone")},
+		{"approval.withdrawn", "", func(id execution.ID, _ execution.Digest) error {
+			_, err := s.Engine().Cancel(context.WithoutCancel(t.Context()), execution.Principal("token:"+s.name("agent")), id)
+			return err
+		}},
+	} {
+		id := s.ask(agent)
+		var asked sidecar.Announcement
+		if body := <-l.bodies; json.Unmarshal([]byte(body), &asked) != nil || asked.Type != "approval.asked" || asked.Operation != id {
+			t.Fatalf("%s", body)
+		}
+		if err := row.end(id, asked.Hash); err != nil {
+			t.Fatal(err)
+		}
+		body := <-l.bodies
+		var e sidecar.Ending
+		if err := json.Unmarshal([]byte(body), &e); err != nil || e.Type != row.want || e.Operation != id || e.Hash != asked.Hash || e.By != row.by || e.Timestamp.Before(asked.Timestamp) {
+			t.Errorf("%v %s", err, body)
+		}
+		var fields map[string]any
+		_ = json.Unmarshal([]byte(body), &fields) // it could be, above
+		for name := range fields {
+			switch name {
+			case "type", "timestamp", "operation_id", "hash", "by", "scope":
+			default:
+				t.Errorf("%s tells %s: %s", row.want, name, body)
+			}
+		}
+	}
+	if len(l.bodies) > 0 {
+		t.Errorf("told beyond that: %s", <-l.bodies)
+	}
+}
+
+func TestAWebhookIsToldOfWhatIsAsked(t *testing.T) {
+	l := listen(t)
 	for code, shown := range map[string]bool{"": false, "on": true} {
-		s := servedAlone(t, sidecar.Options{Approvals: sidecar.ApprovalOptions{Webhook: sidecar.WebhookOptions{URL: receiver.URL, SecretFile: file, Code: code}}})
+		s := servedAlone(t, l.hooked(code))
 		id := s.ask(s.create("agent", token.Rights{}))
-		body := <-bodies
+		body := <-l.bodies
 		var a sidecar.Announcement
 		if err := json.Unmarshal([]byte(body), &a); err != nil || a.Type != "approval.asked" || a.Operation != id || a.Permissions[0].Permission != "run(mount)" || a.Hash.IsZero() || a.ExpiresAt.Before(time.Now()) {
 			t.Errorf("%v %s", err, body)
@@ -326,5 +418,52 @@ func TestAWebhookThatCannotBeSignedIsAnError(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
+	}
+}
+
+// TestAFrontEndHearsThatTheRulesChangedAndAnswersTheNewQuestion: what it was shown counts no
+// more from then on, whether or not the new question is there already.
+func TestAFrontEndHearsThatTheRulesChangedAndAnswersTheNewQuestion(t *testing.T) {
+	s := servedAlone(t, sidecar.Options{})
+	agent, operator := s.create("agent", token.Rights{}), s.create("boss", token.Rights{Role: token.Operator})
+	next := s.follow(operator)
+	next()
+	id := s.ask(agent)
+	first := next()
+	rules := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(s.o.DataDir, "rules.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := reload(t, s.Sidecar, s.o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := func(to heard) (int, string) {
+		t.Helper()
+		return s.post("/api/v1/approvals/"+string(id), operator, fmt.Sprintf(`{"decision":"approve","hash":%q}`, to.Hash))
+	}
+	rules("deny: ['run(curl)']\n")
+	if status, text := answer(first); status != http.StatusConflict || !strings.Contains(text, `"cause":"stale"`) || !strings.Contains(text, "the rules changed") {
+		t.Errorf("%d %s", status, text)
+	}
+	if e := next(); e.Type != "withdrawn" || e.Hash != first.Hash {
+		t.Errorf("%+v", e)
+	}
+	second := next()
+	if second.Type != "asked" || second.Operation != id || second.Hash == first.Hash || second.Question.Again != "the rules changed" {
+		t.Fatalf("%+v", second)
+	}
+	if status, text := answer(first); status != http.StatusConflict || !strings.Contains(text, second.Hash) {
+		t.Errorf("%d %s", status, text)
+	}
+	// What the rules allow runs without any answer.
+	rules("allow: ['run(mount)']\n")
+	got := callTool(t, s.connect(agent, eras[0]), "get_operation", map[string]any{"operation_id": string(id), "wait_seconds": 60})
+	if got["status"] != "ok" {
+		t.Errorf("%v", got)
+	}
+	if status, text := answer(second); status != http.StatusConflict || !strings.Contains(text, "the changed rules") {
+		t.Errorf("%d %s", status, text)
 	}
 }

@@ -65,6 +65,9 @@ type Told struct {
 	// is taken up all the same, since its server looks every second; rules count there
 	// after a SIGHUP or a restart.
 	Missed []string
+	// Unheard tells that no server of the data directory lives: what was approved runs when
+	// one starts.
+	Unheard bool
 }
 
 // Decide gives an answer, once, and tells the servers of the data directory. An answer
@@ -102,9 +105,17 @@ func (d Decisions) always(ctx context.Context, c approval.Decision) error {
 	}
 	rules, err := Lasting(r.Approval)
 	if err != nil {
-		return err
+		return d.Refuse(ctx, c, &approval.RefusedError{Cause: approval.Malformed, Field: "scope", Message: err.Error()})
 	}
-	return withRules(ctx, d.dataDir, rules, func() error { return d.Desk.Decide(ctx, c) })
+	reached := false
+	err = withRules(ctx, d.dataDir, rules, func() error {
+		reached = true
+		return d.Desk.Decide(ctx, c)
+	})
+	if err != nil && !reached {
+		return fmt.Errorf("nothing was decided: %w", err)
+	}
+	return err
 }
 
 // Lasting are the rules that the answer "always" to a question writes: each allows exactly
@@ -139,8 +150,12 @@ func (r Records) All(ctx context.Context, most int) ([]execution.Record, error) 
 // RulesFile is where the answer "always" writes rules.
 func (d Decisions) RulesFile() string { return filepath.Join(d.dataDir, rulesFile) }
 
-// askingTime bounds what one server is waited for: it answers at once, or is stopped.
-const askingTime = time.Second
+// askingTime bounds what one server is waited for: it answers at once, or is stopped. To
+// take up rules it may have to withdraw very many questions.
+const (
+	askingTime = time.Second
+	rulesTime  = 10 * time.Second
+)
 
 // admitted asks the servers of the data directory whether this process may decide here at
 // all: they refuse who is of another user namespace, as a program in a sandbox or a
@@ -148,7 +163,8 @@ const askingTime = time.Second
 // the files are what is left.
 func (d Decisions) admitted(ctx context.Context) error {
 	var refusals []error
-	for _, err := range d.each(ctx, wake{}) {
+	_, errs := d.each(ctx, wake{})
+	for _, err := range errs {
 		if errors.Is(err, instance.ErrRefused) {
 			refusals = append(refusals, err)
 		}
@@ -159,35 +175,43 @@ func (d Decisions) admitted(ctx context.Context) error {
 // tell wakes every server; with rules also to read those anew.
 func (d Decisions) tell(ctx context.Context, rules bool) Told {
 	var t Told
-	for _, err := range d.each(context.WithoutCancel(ctx), wake{Rules: rules}) {
+	servers, errs := d.each(context.WithoutCancel(ctx), wake{Rules: rules})
+	t.Unheard = servers == 0 && len(errs) == 0
+	for _, err := range errs {
 		t.Missed = append(t.Missed, err.Error())
 	}
 	return t
 }
 
-// each sends the same to every living server at once. Those that are gone meanwhile are no
-// error.
-func (d Decisions) each(ctx context.Context, w wake) []error {
+// each sends the same to every living process of the data directory at once, and tells how
+// many of them are servers. Those that are gone meanwhile are no error.
+func (d Decisions) each(ctx context.Context, w wake) (servers int, errs []error) {
 	all, err := instance.Live(d.dataDir)
 	if err != nil {
-		return []error{err}
+		return 0, []error{err}
 	}
-	ctx, stop := context.WithTimeout(ctx, askingTime)
+	most := askingTime
+	if w.Rules {
+		most = rulesTime
+	}
+	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	var mu sync.Mutex
-	var errs []error
 	var wg sync.WaitGroup
 	for _, m := range all {
 		wg.Go(func() {
-			err := m.Post(ctx, approvedPath, w, &struct{}{})
-			if err == nil || errors.Is(err, instance.ErrGone) {
-				return
-			}
+			var who woken
+			err := m.Post(ctx, approvedPath, w, &who)
 			mu.Lock()
 			defer mu.Unlock()
-			errs = append(errs, fmt.Errorf("the server %s: %w", m.ID, err))
+			switch {
+			case err == nil && who.Serves:
+				servers++
+			case err != nil && !errors.Is(err, instance.ErrGone):
+				errs = append(errs, fmt.Errorf("the server %s: %w", m.ID, err))
+			}
 		})
 	}
 	wg.Wait()
-	return errs
+	return servers, errs
 }

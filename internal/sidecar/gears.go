@@ -25,6 +25,13 @@ type gears struct {
 // base is what decides when a call names no gear.
 func (g *gears) base() gear.Frozen { return g.now.Load().base }
 
+// with are the gears as they would be with something else in force.
+func (g *gears) with(next *chosen) *gears {
+	other := &gears{tokens: g.tokens}
+	other.now.Store(next)
+	return other
+}
+
 // Freeze implements [engine.Gears]. What holds at the start of a server holds for each of
 // its runs: a token may have been made since.
 func (g *gears) Freeze(p execution.Principal, name string) (gear.Frozen, error) {

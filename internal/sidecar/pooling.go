@@ -1,7 +1,9 @@
 package sidecar
 
 import (
+	"cmp"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/pool"
@@ -77,15 +79,13 @@ func (o PoolOptions) check() error {
 	return nil
 }
 
-// waiting is how many operations may wait beyond those at work.
-const waiting = 256
+// waiting is how many operations may wait beyond those at work, at least.
+const waiting = 1000
 
-// queue is how many operations are taken on, 0 for the engine's own default.
-func (o PoolOptions) queue() int {
-	if o.Concurrency == nil {
-		return 0
-	}
-	return *o.Concurrency + waiting
+// queue is how many operations are taken on: as many as may be at work, and as many more as
+// a principal may have waiting for humans, so that it can ask about all of them at once.
+func (o Options) queue() int {
+	return cmp.Or(or(o.Pool.Concurrency), 2*runtime.NumCPU()) + max(waiting, o.Approvals.maxPending())
 }
 
 // config is what the pools of all backends are told. They share their turns, because

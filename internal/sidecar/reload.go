@@ -56,7 +56,7 @@ func (s *Sidecar) Reload(ctx context.Context, read func() (o Options, taken, wai
 	if err := s.keep(ctx, c); err != nil {
 		return err
 	}
-	s.take(o, next, c.Rules)
+	s.take(ctx, o, next, c.Rules)
 	return nil
 }
 
@@ -80,15 +80,32 @@ func (s *Sidecar) followable(o Options) (*chosen, error) {
 	return o.check(s.places.dataDir)
 }
 
-// take makes options count that were checked.
-func (s *Sidecar) take(o Options, next *chosen, renewed bool) {
+// take makes options count that were checked. Questions that they decide otherwise are
+// withdrawn before, so that nobody says yes to what is not asked any more, and once more
+// after, because some may have been put meanwhile.
+func (s *Sidecar) take(ctx context.Context, o Options, next *chosen, renewed bool) {
+	s.outdate(ctx, next)
 	s.options = o
 	s.gears.now.Store(next)
-	s.engine.SetQueue(o.Pool.queue())
+	s.outdate(ctx, next)
+	s.look()
+	s.engine.SetQueue(o.queue())
 	s.places.adjust(o.Pool)
 	s.bounds.forAll.Store(o.Principal.bounds())
 	if renewed {
 		s.places.renew()
+	}
+}
+
+// outdate withdraws the questions that would be decided otherwise. One that it fails for is
+// found to be another one after a yes: new rules do not wait for that.
+func (s *Sidecar) outdate(ctx context.Context, next *chosen) {
+	asked, err := s.records.Questions(ctx, true, "", -1)
+	if err == nil {
+		err = s.engine.Outdate(ctx, asked, s.gears.with(next))
+	}
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelError, "questions that changed rules have overtaken could not be withdrawn", slog.Any("error", err))
 	}
 }
 

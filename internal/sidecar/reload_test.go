@@ -174,8 +174,15 @@ func TestReloadedNumbersReachThePoolAndTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.Boxed()
-	if p.Most != 5 || p.MaxParked != 6 || p.Templates[0].Target != 3 || s.Engine().Load().Queue != 5+256 {
+	if p.Most != 5 || p.MaxParked != 6 || p.Templates[0].Target != 3 || s.Engine().Load().Queue != 5+1000 {
 		t.Errorf("%+v, %+v", p, s.Engine().Load())
+	}
+	o.Approvals.MaxPending = new(3000) // as many can be asked about at once
+	if err := reload(t, s, o); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Engine().Load().Queue; n != 5+3000 {
+		t.Errorf("%d", n)
 	}
 }
 

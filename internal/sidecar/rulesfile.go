@@ -130,7 +130,7 @@ func (s *Sidecar) takeRules(ctx context.Context) error {
 	if err := s.keep(ctx, c); err != nil {
 		return err
 	}
-	s.take(s.options, next, true)
+	s.take(ctx, s.options, next, true)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gateway"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
@@ -35,35 +36,36 @@ import (
 
 // Sidecar is one running Gearbox. Close ends it.
 type Sidecar struct {
-	engine       *engine.Engine
-	limiter      *quota.Limiter
-	bounds       *bounds
-	records      *store.SQLite
-	metrics      *telemetry.Metrics
-	logins       logins
-	server       *mcpserver.Server
-	gears        *gears
-	places       *places
-	environment  *environment
-	instance     *instance.Instance
-	self         Status // the parts that stay the same
-	addresses    atomic.Pointer[[]string]
-	redactor     *logging.Redactor
-	changes      ChangeLog
-	journal      telemetry.Journal
-	guard        *credential.File
-	webhook      *webhook.Sender // nil for none
-	servers      *upstream.Fleet // nil for none, and then gateway too
-	gateway      *gateway.Gateway
-	approved     chan struct{} // somebody has decided
-	rulesChanged atomic.Bool   // and the rules file was added to
-	reloading    sync.Mutex    // guards what follows
-	options      Options       // in force
-	closed       bool
-	chores       sync.WaitGroup
-	stopChores   context.CancelFunc
-	closeOnce    sync.Once
-	closeErr     error
+	engine      *engine.Engine
+	limiter     *quota.Limiter
+	bounds      *bounds
+	records     *store.SQLite
+	metrics     *telemetry.Metrics
+	logins      logins
+	server      *mcpserver.Server
+	gears       *gears
+	places      *places
+	environment *environment
+	instance    *instance.Instance
+	self        Status // the parts that stay the same
+	addresses   atomic.Pointer[[]string]
+	redactor    *logging.Redactor
+	changes     ChangeLog
+	journal     telemetry.Journal
+	guard       *credential.File
+	webhook     *webhook.Sender // nil for none
+	telling     *telling        // by it; nil for none
+	servers     *upstream.Fleet // nil for none, and then gateway too
+	gateway     *gateway.Gateway
+	approved    chan struct{} // somebody has decided
+	log         *slog.Logger
+	reloading   sync.Mutex // guards what follows
+	options     Options    // in force
+	closed      bool
+	chores      sync.WaitGroup
+	stopChores  context.CancelFunc
+	closeOnce   sync.Once
+	closeErr    error
 }
 
 // Open checks the options and starts preparing the interpreter and the sandbox
@@ -99,7 +101,7 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	if err != nil {
 		return nil, err
 	}
-	s := &Sidecar{gears: &gears{tokens: openTokens(dir)}, instance: joined, self: self(o, version), redactor: redactor, options: o, approved: make(chan struct{}, 1)}
+	s := &Sidecar{gears: &gears{tokens: openTokens(dir)}, instance: joined, self: self(o, version), redactor: redactor, log: l, options: o, approved: make(chan struct{}, 1)}
 	s.gears.now.Store(g)
 	ctx, s.stopChores = context.WithCancel(ctx)
 	if err := s.assemble(ctx, o, dir, l, progress); err != nil {
@@ -128,7 +130,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	if s.webhook != nil {
-		journal = telling{journal, s.webhook, s.records.Find, o.Approvals.Webhook.Code == "on"}
+		s.telling = newTelling(journal, s.webhook, s.records, o.Approvals.Webhook.Code == "on")
+		journal = s.telling
 	}
 	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
 	if err := s.openServers(ctx, o, dir, l); err != nil {
@@ -141,7 +144,8 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	c := engine.Config{
-		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: o.Agent.programsEnvironment(os.LookupEnv), Clock: systemClock{}, Logger: l, Queue: o.Pool.queue(),
+		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: o.Agent.programsEnvironment(os.LookupEnv), Clock: systemClock{}, Logger: l, Queue: o.queue(),
+		MaxPending: s.maxPending, Enter: func(p execution.Principal) (func(), error) { return s.limiter.Enter(p) },
 		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l}, ApproveScripts: o.Tools.Approve == "script",
 	}
 	if s.gateway != nil {
@@ -175,6 +179,15 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 
 // patience is what the options in force say.
 func (s *Sidecar) patience() time.Duration { return s.optionsInForce().patience() }
+
+// maxPending is what the options in force say. Whoever is asked here is there to answer.
+func (s *Sidecar) maxPending() int {
+	a := s.optionsInForce().Approvals
+	if a.Here {
+		return 0
+	}
+	return a.maxPending()
+}
 
 // optionsInForce are those that the last change left.
 func (s *Sidecar) optionsInForce() Options {

@@ -9,9 +9,11 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
+	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/telemetry"
 	"github.com/gearbox-mcp/gearbox/internal/visible"
@@ -99,28 +101,136 @@ func (s *Sidecar) openWebhook(o Options, l *slog.Logger) error {
 	return nil
 }
 
-// telling tells of the questions that this process puts. Others tell of theirs.
+// telling tells of the questions that this process puts, and of their ends. Others tell of
+// theirs. It is safe for concurrent use.
 type telling struct {
 	telemetry.Journal
 
-	sender *webhook.Sender
-	find   func(context.Context, execution.ID) (execution.Record, error)
-	code   bool
+	sender  *webhook.Sender
+	records asked
+	code    bool
+
+	mu   sync.Mutex // guards what follows
+	open map[execution.ID]execution.Digest
+}
+
+// asked is where questions are looked up: whoever decides need not be this process.
+type asked interface {
+	Pending(ctx context.Context) (map[execution.ID]execution.Digest, error)
+	Find(ctx context.Context, id execution.ID) (execution.Record, error)
+}
+
+func newTelling(j telemetry.Journal, s *webhook.Sender, records asked, code bool) *telling {
+	return &telling{Journal: j, sender: s, records: records, code: code, open: map[execution.ID]execution.Digest{}}
 }
 
 // Commit implements [engine.Journal].
-func (t telling) Commit(ctx context.Context, id execution.ID, from, to execution.State, c execution.Change, events ...audit.Event) error {
+func (t *telling) Commit(ctx context.Context, id execution.ID, from, to execution.State, c execution.Change, events ...audit.Event) error {
 	err := t.Journal.Commit(ctx, id, from, to, c, events...)
 	if q := c.Question; err == nil && to == execution.StatePending && q != nil {
-		t.sender.Send(webhook.Message{ //nolint:contextcheck // it outlives the commit
-			About: string(id), Until: q.Expires,
-			Body: func(ctx context.Context) ([]byte, error) { return t.body(ctx, id, q.Hash) },
-		})
+		t.put(id, q) //nolint:contextcheck // it outlives the commit
 	}
 	return err
 }
 
-// Announcement is what a webhook is told.
+// put tells of a question. What came of one before it about the same operation is told
+// first.
+func (t *telling) put(id execution.ID, q *execution.Approval) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if before, known := t.open[id]; known && before != q.Hash {
+		t.end(id, Ending{Type: endings[execution.Approved], Timestamp: q.Created, Operation: id, Hash: before})
+	}
+	t.open[id] = q.Hash
+	t.sender.Send(webhook.Message{
+		About: string(id), Until: q.Expires,
+		Body: func(ctx context.Context) ([]byte, error) { return t.body(ctx, id, q.Hash) },
+	})
+}
+
+// look finds what has ended since, whoever ended it. What could not be read is found by the
+// next look.
+func (t *telling) look(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.open) == 0 {
+		return nil
+	}
+	now, err := t.records.Pending(ctx)
+	if err != nil {
+		return fmt.Errorf("look for the end of questions: %w", err)
+	}
+	for id, hash := range t.open {
+		if now[id] == hash {
+			continue
+		}
+		r, err := t.records.Find(ctx, id)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return fmt.Errorf("look for the end of the question about %s: %w", id, err)
+		}
+		t.end(id, ending(r, id, hash, time.Now())) //nolint:contextcheck // it outlives the look
+		delete(t.open, id)
+	}
+	return nil
+}
+
+// endKept is how long it is tried to tell of an end.
+const endKept = 24 * time.Hour
+
+// end tells how a question ended.
+func (t *telling) end(id execution.ID, e Ending) {
+	t.sender.Send(webhook.Message{
+		About: string(id), Until: time.Now().Add(endKept),
+		Body: func(context.Context) ([]byte, error) { return json.Marshal(e) },
+	})
+}
+
+// Ending is what a webhook is told of the end of a question. There is nothing in it that was
+// not told with the question but how it ended and by whom.
+type Ending struct {
+	// Type is one of "approval.approved", "approval.denied", "approval.expired" and
+	// "approval.withdrawn".
+	Type string `json:"type"`
+	// Timestamp is when it ended.
+	Timestamp time.Time        `json:"timestamp"`
+	Operation execution.ID     `json:"operation_id"`
+	Hash      execution.Digest `json:"hash"`
+	// By says by which way the answer came, and from whom; absent where there is none.
+	By string `json:"by,omitempty"`
+	// Scope is that of a yes.
+	Scope execution.Scope `json:"scope,omitempty"`
+}
+
+// endings are the types of [Ending] that an answer makes.
+var endings = map[execution.Verdict]string{
+	execution.Approved: "approval.approved", execution.Refused: "approval.denied", execution.Expired: "approval.expired",
+}
+
+// ending is how a question ended that stands no longer. Only an approved one is taken up, and
+// then asks anew. The record of one that is gone has outlived its question.
+func ending(r execution.Record, id execution.ID, hash execution.Digest, now time.Time) Ending {
+	e := Ending{Type: endings[execution.Expired], Timestamp: now.UTC(), Operation: id, Hash: hash}
+	if r.Approval == nil {
+		return e
+	}
+	if r.Approval.Hash != hash {
+		e.Type, e.Timestamp = endings[execution.Approved], r.Approval.Created
+		return e
+	}
+	if a := r.Approval.Answer; a != nil {
+		e.Type, e.Timestamp, e.By, e.Scope = endings[a.Verdict], a.At, visible.Line(a.By), a.Scope
+		return e
+	}
+	if !r.Finished.IsZero() {
+		e.Timestamp = r.Finished
+	}
+	if r.Result.Status == execution.StatusCancelled {
+		e.Type = "approval.withdrawn"
+	}
+	return e
+}
+
+// Announcement is what a webhook is told of a question.
 type Announcement struct {
 	// Type is always "approval.asked".
 	Type string `json:"type"`
@@ -146,8 +256,8 @@ type AnnouncedPermission struct {
 }
 
 // body is nil when the question stands no longer.
-func (t telling) body(ctx context.Context, id execution.ID, hash execution.Digest) ([]byte, error) {
-	r, err := t.find(ctx, id)
+func (t *telling) body(ctx context.Context, id execution.ID, hash execution.Digest) ([]byte, error) {
+	r, err := t.records.Find(ctx, id)
 	if err != nil {
 		return nil, err
 	}

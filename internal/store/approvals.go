@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -13,7 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
-const waitingRecords = "SELECT " + recordColumns + " WHERE o.state = 'pending' OR o.state = 'approved' ORDER BY o.n"
+const waitingRecords = "SELECT " + recordColumns + " WHERE o.state = 'pending' OR o.state = 'stale' OR o.state = 'approved' ORDER BY o.n"
 
 // askedRecords are those about which a human was asked, of which the last come first.
 const askedRecords = "SELECT " + recordColumns + " WHERE a.n IS NOT NULL ORDER BY a.n DESC LIMIT ?"
@@ -50,9 +51,11 @@ func (s *SQLite) Due(ctx context.Context, now time.Time) (all []engine.Due, err 
 	return all, explain(s.path, rows.Err())
 }
 
-// dueOperations finds them by two small indexes, whatever else waits.
+// dueOperations finds them by three small indexes, whatever else waits.
 const dueOperations = `SELECT id, principal, instance, until FROM (
 	SELECT n, id, principal, instance, until FROM operations WHERE state = 'approved'
+	UNION ALL
+	SELECT n, id, principal, instance, until FROM operations WHERE state = 'stale'
 	UNION ALL
 	SELECT n, id, principal, instance, until FROM operations WHERE state = 'pending' AND until <= ?
 ) ORDER BY n`
@@ -76,6 +79,7 @@ func (s *SQLite) records(ctx context.Context, query string, args ...any) (all []
 // asking is the part of a transition that has to do with a human.
 type asking struct {
 	question []any // without the id, nil when none is put
+	most     int   // that may stand of one principal, 0 for any number
 	until    int64 // when that expires
 	forget   bool  // code and inputs are kept until it is answered, and no longer
 	answer   []any // without the id, nil when none is given
@@ -84,7 +88,7 @@ type asking struct {
 }
 
 func prepareAsking(c execution.Change) (a asking, err error) {
-	a.instance = c.Instance
+	a.instance, a.most = c.Instance, c.MaxPending
 	if c.Question != nil {
 		q := *c.Question
 		q.Answer = nil
@@ -104,9 +108,15 @@ func prepareAsking(c execution.Change) (a asking, err error) {
 	return a, nil
 }
 
-// refused is why the answer cannot be given: somebody else gave one, or it is one to
-// another question.
+// refused is why the question cannot be put: too many stand; or why the answer cannot be
+// given: somebody else gave one, or it is one to another question.
 func (a asking) refused(ctx context.Context, t *transaction, m *move) error {
+	if a.most > 0 {
+		var n int
+		if err := t.pending.QueryRowContext(ctx, string(m.id), a.most).Scan(&n); err != nil || n >= a.most {
+			return cmp.Or(err, engine.ErrManyPending)
+		}
+	}
 	if a.answer == nil {
 		return nil
 	}
@@ -185,17 +195,17 @@ func (s *SQLite) Pending(ctx context.Context) (all map[execution.ID]execution.Di
 // an index: the second passes over what is no longer open.
 const (
 	askedQuestions = `SELECT o.id, o.principal, o.instance, o.state, o.status, o.language, o.gear, o.client_name, o.client_version, o.client_session,
-			o.created, o.finished, a.question, a.answer
+			o.created, o.finished, a.question, a.answer, ''
 		FROM approvals a JOIN operations o ON o.n = a.n WHERE (?1 = 0 OR a.n < ?1) ORDER BY a.n DESC LIMIT ?2`
 	askedStanding = `SELECT o.id, o.principal, o.instance, o.state, o.status, o.language, o.gear, o.client_name, o.client_version, o.client_session,
-			o.created, o.finished, a.question, a.answer
-		FROM operations o JOIN approvals a ON a.n = o.n
+			o.created, o.finished, a.question, a.answer, r.gear
+		FROM operations o JOIN approvals a ON a.n = o.n JOIN requests r ON r.n = o.n
 		WHERE o.state IN ('pending', 'approved') AND o.state = 'pending' AND (?1 = 0 OR o.n < ?1) ORDER BY o.n DESC LIMIT ?2`
 )
 
 // Questions are operations about which a human was asked, whoever's they are, the newest
-// first: all of them, or only those whose question stands. Code, inputs and output are not
-// in the records. It is for the operator. An unknown before is [engine.ErrNotFound].
+// first: all of them, or only those whose question stands, then with the gear that the call
+// named. Code, inputs and output are not in the records. It is for the operator. An unknown before is [engine.ErrNotFound].
 func (s *SQLite) Questions(ctx context.Context, standing bool, before execution.ID, limit int) (all []execution.Record, err error) {
 	var n int64
 	if before != "" {
@@ -227,7 +237,7 @@ func scanAsked(row scanner) (r execution.Record, err error) {
 	var question, answer []byte
 	q := &r.Request
 	err = row.Scan(&r.ID, &q.Principal, &r.Instance, &r.State, &r.Result.Status, &q.Language, &r.Gear, &q.Client.Name, &q.Client.Version, &q.Client.Session,
-		&created, &finished, &question, &answer)
+		&created, &finished, &question, &answer, &q.Gear)
 	if err != nil {
 		return execution.Record{}, err
 	}

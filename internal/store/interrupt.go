@@ -40,7 +40,7 @@ type owned struct {
 
 // orphans are the unfinished operations whose instances are dead, the oldest first.
 func (s *SQLite) orphans(ctx context.Context, alive func(string) bool) (found []owned, err error) {
-	rows, err := s.reads.QueryContext(ctx, "SELECT id, principal, instance FROM operations WHERE state <> 'finished' AND state NOT IN ('pending', 'approved') ORDER BY n")
+	rows, err := s.reads.QueryContext(ctx, "SELECT id, principal, instance FROM operations WHERE state <> 'finished' AND state NOT IN ('pending', 'stale', 'approved') ORDER BY n")
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,7 @@ func (s *SQLite) Load(ctx context.Context, p execution.Principal, id execution.I
 	return r, s.missing(err)
 }
 
-// State tells only where an operation stands: this is what may be asked again and again
-// while another process runs it. Errors are those of Load.
+// State implements [engine.Journal]. It reads one small row.
 func (s *SQLite) State(ctx context.Context, p execution.Principal, id execution.ID) (execution.State, error) {
 	var state string
 	err := s.state.QueryRowContext(detached(ctx), string(id), string(p)).Scan(&state)

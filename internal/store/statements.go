@@ -11,7 +11,7 @@ type statements struct {
 	beginNow, commitNow, rollbackNow                  *sql.Stmt
 	create, request, file                             *sql.Stmt
 	move, finish, result, forget, forgetFiles         *sql.Stmt
-	question, until, answer, unanswered, own          *sql.Stmt
+	question, until, answer, unanswered, own, pending *sql.Stmt
 	readHead, insertEvent                             *sql.Stmt
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
@@ -66,6 +66,8 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.answer, "UPDATE approvals SET answer = ? WHERE n = (SELECT n FROM operations WHERE id = ?)"},
 		{&s.unanswered, `SELECT 1 FROM approvals a JOIN operations o ON o.n = a.n
 			WHERE o.id = ? AND o.state = ? AND a.hash = ? AND a.answer IS NULL`},
+		{&s.pending, `SELECT count(*) FROM (SELECT 1 FROM operations
+			WHERE state = 'pending' AND principal = (SELECT principal FROM operations WHERE id = ?) LIMIT ?)`},
 		{&s.own, "UPDATE operations SET instance = ? WHERE id = ?"},
 		{&s.readHead, "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"},
 		{&s.insertEvent, "INSERT INTO events (seq, hash, event) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},

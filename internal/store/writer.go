@@ -26,7 +26,7 @@ type job struct {
 
 // harmless errors leave nothing of their commit behind, and so nothing to roll back.
 func harmless(err error) bool {
-	return err == nil || errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrNotFound) || errors.Is(err, ErrUnfinished)
+	return err == nil || errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrManyPending) || errors.Is(err, engine.ErrNotFound) || errors.Is(err, ErrUnfinished)
 }
 
 // writer has the one connection that writes. Whoever commits takes a turn at it, writes

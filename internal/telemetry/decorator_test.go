@@ -290,4 +290,8 @@ func (nothing) Load(context.Context, execution.Principal, execution.ID) (executi
 	return execution.Record{}, engine.ErrNotFound
 }
 
+func (nothing) State(context.Context, execution.Principal, execution.ID) (execution.State, error) {
+	return "", engine.ErrNotFound
+}
+
 func (nothing) Record(context.Context, ...audit.Event) error { return nil }

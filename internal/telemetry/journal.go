@@ -140,6 +140,8 @@ func (j *countedJournal) Commit(ctx context.Context, id execution.ID, from, to e
 	case errors.Is(err, engine.ErrConflict):
 		jm.failed.at(string(to), conflict).Inc()
 		return err
+	case errors.Is(err, engine.ErrManyPending):
+		return err // it was refused, and is counted as it ends
 	case err != nil:
 		jm.failed.at(string(to), failed).Inc()
 		return err

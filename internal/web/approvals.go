@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/gearbox-mcp/gearbox/internal/approval"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -28,8 +24,15 @@ type Approvals interface {
 	Find(context.Context, execution.ID) (execution.Record, error)
 	// Always are the rules that a yes for always would write; nil where it cannot be.
 	Always(*execution.Approval) []string
+	Decider
+}
+
+// Decider takes what is sent as a decision. Both record it.
+type Decider interface {
 	// Decide gives an answer. The question is taken up from there without the caller.
 	Decide(context.Context, approval.Decision) error
+	// Refuse turns away what is no decision, and returns why.
+	Refuse(context.Context, approval.Decision, *approval.RefusedError) error
 }
 
 // Questions are read to be listed and followed. Code and inputs need not be in the records.
@@ -110,7 +113,10 @@ func declined(w http.ResponseWriter, refused *approval.RefusedError) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter.Seconds()+0.999)))
 	}
 	var f failure
-	f.Error.Code, f.Error.Message, f.Error.Cause = as.code, refused.Message, refused.Cause
+	if refused.TooLong {
+		as.status, as.code = http.StatusRequestEntityTooLarge, codeTooLarge
+	}
+	f.Error.Code, f.Error.Message, f.Error.Field, f.Error.Cause = as.code, refused.Message, refused.Field, refused.Cause
 	reply(w, as.status, f)
 }
 
@@ -175,31 +181,27 @@ const (
 )
 
 func (a *approvals) decide(w http.ResponseWriter, r *http.Request) error {
-	d, err := readDecision(r)
-	if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) {
-		fail(w, http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body is longer than the %d bytes that are taken", tooLong.Limit))
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	caller, ok := execution.CallerOf(r.Context())
 	if !ok {
 		return errors.New("a decision of nobody")
 	}
-	id := execution.ID(r.PathValue("id"))
+	c := approval.Decision{Operation: execution.ID(r.PathValue("id")), By: byToken(caller), Client: execution.Client{Name: userAgent(r)}}
+	d, err := readDecision(r)
 	// Who sends a decision and goes away has decided all the same.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(r.Context()), decideTime)
 	defer stop()
-	err = a.asked.Decide(ctx, approval.Decision{
-		Operation: id, Hash: d.Hash, Verdict: d.verdict(), Scope: d.Scope, Message: d.Message, Credential: d.Credential,
-		By: byToken(caller), Client: execution.Client{Name: userAgent(r)},
-	})
+	if wrong := new(bodyError); errors.As(err, &wrong) {
+		return a.asked.Refuse(ctx, c, &approval.RefusedError{Cause: approval.Malformed, Field: wrong.Field, Message: wrong.Message, TooLong: wrong.TooLong})
+	}
 	if err != nil {
 		return err
 	}
+	c.Hash, c.Verdict, c.Scope, c.Message, c.Credential = d.Hash, d.verdict(), d.Scope, d.Message, d.Credential
+	if err := a.asked.Decide(ctx, c); err != nil {
+		return err
+	}
 	a.feed.look()
-	rec, err := a.asked.Find(ctx, id)
+	rec, err := a.asked.Find(ctx, c.Operation)
 	if err == nil {
 		reply(w, http.StatusOK, overview(rec, a.now()))
 	}
@@ -219,36 +221,32 @@ func (d decision) verdict() execution.Verdict {
 	return execution.Refused
 }
 
+// readDecision is what a request decides. What is no decision by its form is a
+// *[bodyError].
 func readDecision(r *http.Request) (decision, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return decision{}, malformed("Content-Type", "send the decision as application/json")
+	d, err := readBody[decision](r)
+	if err == nil {
+		err = d.check()
 	}
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return decision{}, err
-	}
-	return parseDecision(text)
+	return d, err
 }
 
-// parseDecision takes exactly what is described: a field that is not known, twice there or
-// written otherwise could mean something to whoever sent it that it does not mean here.
-func parseDecision(text []byte) (d decision, err error) {
-	if err := json.Unmarshal(text, &d, json.RejectUnknownMembers(true)); err != nil {
-		return decision{}, malformed("", "this is no decision: "+err.Error())
-	}
+// check finds what the form alone does not say.
+func (d decision) check() error {
+	wrong := func(field, message string) error { return &bodyError{Field: field, Message: message} }
 	switch {
 	case d.Decision != approve && d.Decision != deny:
-		return decision{}, malformed("decision", "must be approve or deny")
+		return wrong("decision", "must be approve or deny")
 	case d.Hash.IsZero():
-		return decision{}, malformed("hash", "is missing: send that of the question as it was shown")
+		return wrong("hash", "is missing: send that of the question as it was shown")
 	case d.Decision == deny && d.Scope != "":
-		return decision{}, malformed("scope", "belongs to a yes alone")
+		return wrong("scope", "belongs to a yes alone: leave it out of a no")
 	case d.Scope != "" && d.Scope != execution.Once && d.Scope != execution.Always:
-		return decision{}, malformed("scope", "must be once or always")
+		return wrong("scope", "must be once or always")
 	case len(d.Message) > approval.MaxMessage:
-		return decision{}, malformed("message", fmt.Sprintf("must be at most %d bytes long", approval.MaxMessage))
+		return wrong("message", fmt.Sprintf("must be at most %d bytes long", approval.MaxMessage))
 	}
-	return d, nil
+	return nil
 }
 
 func malformed(field, message string) error {

@@ -21,7 +21,7 @@ const (
 	eventAsked     kind = "asked"   // a question was put
 	eventDecided   kind = "decided" // somebody answered, by whatever way
 	eventExpired   kind = "expired"
-	eventWithdrawn kind = "withdrawn" // whoever wanted the operation cancelled it
+	eventWithdrawn kind = "withdrawn" // whoever wanted the operation cancelled it, or the rules changed
 )
 
 // event is what those who follow the questions are told.
@@ -297,13 +297,16 @@ func (f *feed) news(ctx context.Context) (all []event, err error) {
 }
 
 // gone is how a question ended that stood at the last look. again says that the operation
-// has another question now: only an approved one is taken up and asks anew.
+// has another question now: then this one was withdrawn by the rules, or approved in vain.
 func (f *feed) gone(ctx context.Context, q question, again bool) (event, error) {
 	e := event{Type: eventDecided, ID: q.ID, Hash: &q.Hash}
-	if again {
+	r, err := f.source.Find(ctx, q.ID)
+	if err == nil && again {
+		if r.Approval.Again == execution.AgainRules {
+			e.Type = eventWithdrawn
+		}
 		return e, nil
 	}
-	r, err := f.source.Find(ctx, q.ID)
 	var refused *approval.RefusedError
 	switch {
 	case errors.As(err, &refused): // its record was removed

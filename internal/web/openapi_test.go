@@ -245,6 +245,9 @@ func fieldsOf(s reflect.Type, all map[string]bool, always *[]string) {
 			fieldsOf(f.Type, all, always)
 			continue
 		}
+		if name == "-" {
+			continue
+		}
 		all[name] = true
 		if !strings.Contains(options, "omit") {
 			*always = append(*always, name)

@@ -39,7 +39,9 @@ type question struct {
 	Language    execution.Language  `json:"language"`
 	AskedAt     time.Time           `json:"asked_at"`
 	ExpiresAt   time.Time           `json:"expires_at"`
-	Answer      *given              `json:"answer,omitempty"`
+	// Again says why the operation is asked about another time; absent the first time.
+	Again  string `json:"asked_again,omitempty"`
+	Answer *given `json:"answer,omitempty"`
 }
 
 // permission is one effect that needs a yes. There is one answer to all of a question.
@@ -80,7 +82,7 @@ func overview(r execution.Record, now time.Time) question {
 	q := question{
 		ID: r.ID, Hash: a.Hash, State: stateOf(r, now), Summary: visible.Line(a.Summary), Permissions: numbered(a.Asked[:min(len(a.Asked), brief)]), Asked: len(a.Asked),
 		Principal: r.Request.Principal, Client: program{visible.Line(r.Request.Client.Name), visible.Line(r.Request.Client.Version)},
-		Gear: r.Gear, Language: r.Request.Language, AskedAt: a.Created, ExpiresAt: a.Expires,
+		Gear: r.Gear, Language: r.Request.Language, AskedAt: a.Created, ExpiresAt: a.Expires, Again: a.Again,
 	}
 	for i := range q.Permissions {
 		q.Permissions[i].Source = "" // a line may be as long as a program
@@ -99,7 +101,7 @@ func stateOf(r execution.Record, now time.Time) standing {
 		return standsDenied
 	case r.State == execution.StatePending && now.Before(a.Expires):
 		return standsOpen
-	case r.State == execution.StateFinished && r.Result.Status == execution.StatusCancelled:
+	case r.State == execution.StateStale || r.State == execution.StateResumed || r.State == execution.StateFinished && r.Result.Status == execution.StatusCancelled:
 		return standsWithdrawn
 	}
 	return standsExpired

@@ -236,7 +236,7 @@ func (s *Server) routes(description http.Handler) *http.ServeMux {
 		decisions := http.NewServeMux()
 		decisions.HandleFunc("/", nothing)
 		(&approvals{asked: s.c.Approvals, feed: s.feed, log: s.c.Logger, now: s.c.Now, beat: heartbeat}).routes(decisions)
-		h := s.bearer.require(limit(maxDecision, decisions), token.Operator)
+		h := s.bearer.require(bounded(maxDecision, decisions), token.Operator) // one that is too long is on record like any other that is none
 		mux.Handle(pathApprovals, h)
 		mux.Handle(pathApprovals+"/", h)
 	}
@@ -259,6 +259,13 @@ func limit(most int64, h http.Handler) http.Handler {
 			refuse(w, r, http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body is longer than the %d bytes that are taken", most))
 			return
 		}
+		bounded(most, h).ServeHTTP(w, r)
+	})
+}
+
+// bounded has h read no more of the body.
+func bounded(most int64, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own := w
 		if s, ok := w.(*steady); ok {
 			own = s.ResponseWriter // by which net/http is told to read no further

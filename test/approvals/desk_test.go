@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,9 +204,9 @@ func decider() int {
 	return 0
 }
 
-// together hands in the same decisions in several processes at once, and returns what
-// each process was told of each.
-func together(t *testing.T, dir string, processes int, of func(process int) []approval.Decision) [][]string {
+// together hands in the same decisions in several processes at once, and what api does
+// meanwhile, and returns what each process was told of each.
+func together(t *testing.T, dir string, processes int, api func(), of func(process int) []approval.Decision) [][]string {
 	t.Helper()
 	type one struct {
 		cmd  *exec.Cmd
@@ -247,6 +248,9 @@ func together(t *testing.T, dir string, processes int, of func(process int) []ap
 			t.Fatalf("a process that decides is not ready: %q", o.out.Text())
 		}
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(api)
 	for _, o := range all { // now
 		if _, err := o.in.Write([]byte("\n")); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/store"
+	"github.com/gearbox-mcp/gearbox/internal/token"
 )
 
 // asking needs a yes to start a program, and shows that it was there.
@@ -211,9 +212,13 @@ func TestAnOldCopyOfTheRecordsBringsNoYesThatWasNotInIt(t *testing.T) {
 	verify(t, before)
 }
 
-func TestOfManyDecidersInManyProcessesOneWins(t *testing.T) {
+// Processes decide by the records, and front ends by the API of two servers.
+func TestOfManyDecidersInManyProcessesAndOverTheAPIOneWins(t *testing.T) {
 	dir := dataDir(t)
-	s, d := serve(t, dir, options{}), openDesk(t, dir)
+	p := newParties(t, dir, token.Rights{})
+	o := options{http: true, token: p.agent}
+	s, d := serve(t, dir, o), openDesk(t, dir)
+	servers := []*server{s, serve(t, dir, o)}
 	questions, processes := 12, 4
 	if long() {
 		questions, processes = 150, 8
@@ -222,7 +227,27 @@ func TestOfManyDecidersInManyProcessesOneWins(t *testing.T) {
 	for i := range ids {
 		ids[i] = s.ask(call{Code: asking}).Operation
 	}
-	told := together(t, dir, processes, func(process int) []approval.Decision {
+	hashes := make([]execution.Digest, questions)
+	for i, id := range ids {
+		hashes[i] = d.question(id).Hash
+	}
+	overAPI := make([][]string, len(servers))
+	api := func() {
+		var all sync.WaitGroup
+		for n, one := range servers {
+			all.Go(func() {
+				overAPI[n] = make([]string, questions)
+				for i := range questions {
+					if n%2 == 1 {
+						i = questions - 1 - i // and so meets the others once more
+					}
+					overAPI[n][i] = one.decideOverAPI(p.operator, ids[i], []string{"approve", "deny"}[(n+i)%2], hashes[i])
+				}
+			})
+		}
+		all.Wait()
+	}
+	told := together(t, dir, processes, api, func(process int) []approval.Decision {
 		var all []approval.Decision
 		for i, id := range ids {
 			c := yes(id, d.question(id))
@@ -234,6 +259,8 @@ func TestOfManyDecidersInManyProcessesOneWins(t *testing.T) {
 		}
 		return all
 	})
+	told = append(told, overAPI...)
+	byAPI := 0
 	for i, id := range ids {
 		winners := 0
 		for _, words := range told {
@@ -251,10 +278,14 @@ func TestOfManyDecidersInManyProcessesOneWins(t *testing.T) {
 		}
 		wins := map[execution.Verdict]int{execution.Approved: 1}[q.Answer.Verdict]
 		d.started(id, wins)
-		if n := d.of(id, audit.Approval, "refused"); n != processes-1 {
+		if !strings.HasPrefix(q.Answer.By, "process") {
+			byAPI++
+		}
+		if n := d.of(id, audit.Approval, "refused"); n != len(told)-1 {
 			t.Errorf("%d refused decisions about %s are recorded", n, id)
 		}
 	}
+	t.Logf("of %d questions %d were answered over the API first", questions, byAPI)
 	verify(t, dir)
 }
 

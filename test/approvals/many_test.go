@@ -51,19 +51,19 @@ func holdings(t testing.TB, pid int) held {
 	return h
 }
 
-// waits puts a question into the records as the engine does.
+// waits puts a question of another principal into the records as the engine does.
 func waits(t testing.TB, d *desk, code string) {
 	t.Helper()
 	now := time.Now()
 	r := execution.Record{
 		ID: execution.NewID(), Instance: "1-DEAD", Gear: "user_confirmed", Created: now,
-		Request: execution.Request{Principal: execution.Local, Language: execution.Python, Code: code},
+		Request: execution.Request{Principal: "token:many", Language: execution.Python, Code: code},
 	}
 	q := execution.Approval{
 		Hash: execution.DigestOf([]byte(r.ID)), Summary: "A question.", Created: now, Expires: now.Add(time.Hour),
 		Asked: []execution.Asked{{Kind: "run", Target: "mount", Line: 2, Source: code}},
 	}
-	e := audit.Event{Time: now, Type: audit.Approval, Operation: r.ID, Principal: execution.Local, Decision: "ask"}
+	e := audit.Event{Time: now, Type: audit.Approval, Operation: r.ID, Principal: r.Request.Principal, Decision: "ask"}
 	if err := d.records.Commit(t.Context(), r.ID, "", execution.StateSubmitted, execution.Change{Create: &r}, e); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestManyQuestionsCostAServerNothing(t *testing.T) {
 		asked, found = 1000, 10_000
 	}
 	dir := dataDir(t)
-	s, d := serve(t, dir, options{flags: []string{"--pool-size", "1"}}), openDesk(t, dir)
+	s, d := serve(t, dir, options{flags: []string{"--pool-size", "1", "--approvals-max-pending", "2000"}}), openDesk(t, dir)
 	for range 20 {
 		s.ask(call{Code: asking})
 	}

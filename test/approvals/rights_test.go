@@ -13,7 +13,7 @@ import (
 )
 
 // holder makes a token.
-func holder(t *testing.T, dir, name string, r token.Rights) (secret string) {
+func holder(t testing.TB, dir, name string, r token.Rights) (secret string) {
 	t.Helper()
 	secret, _, err := token.NewRegister(token.OpenFile(dir), time.Now).Create(name, r, time.Time{})
 	if err != nil {

@@ -23,6 +23,7 @@ func TestRealClients(t *testing.T) {
 	g := build(t)
 	t.Run("the inspector runs code", g.inspectorRunsCode)
 	t.Run("the inspector finds no fault with the tools", g.inspectorFindsNoFault)
+	t.Run("the inspector shows the page where a person decides", g.inspectorShowsThePage)
 	t.Run("the TypeScript SDK", g.typeScript)
 	t.Run("the Python SDK", g.python)
 	t.Run("the TypeScript SDK with a token over HTTP", g.typeScriptOverHTTP)

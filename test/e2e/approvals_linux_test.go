@@ -3,13 +3,19 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // what authenticators use
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +39,11 @@ var update = flag.Bool("update", false, "write what the scripts compare with")
 //	screen NAME start ARGUMENT…     gearbox on a terminal of its own
 //	screen NAME shows TEXT          waits until it is there, behind what was waited for before
 //	screen NAME lacks TEXT          it was never there
-//	screen NAME type TEXT           a line, or ^C
+//	screen NAME type TEXT           a line, or ^C or ^D
+//	screen NAME breaks              the line of the last prompt ends there
+//	screen NAME scan                takes what is on it into an authenticator
+//	screen NAME code next|again|wrong   types a code of that: one that was not shown before,
+//	                                the same once more, or another
 //	screen NAME ends CODE
 //	mask                            takes names, times and hashes out of the standard output
 func TestApprovals(t *testing.T) {
@@ -64,6 +74,48 @@ type cast struct {
 	ctx     context.Context
 	agents  map[string]*agent
 	screens map[string]*screen
+
+	authenticator authenticator
+}
+
+// authenticator shows codes as RFC 6238 has them.
+type authenticator struct {
+	secret []byte
+	step   int64 // of the last code
+}
+
+// code is one as a person would type it. The next one is that of the step after the last
+// where that is not over yet, so that nobody has to wait for it.
+func (c *cast) code(ts *testscript.TestScript, which string) string {
+	a := &c.authenticator
+	switch which {
+	case "next", "wrong":
+		step := max(a.step+1, time.Now().Unix()/30)
+		if which == "wrong" { // one digit away from each that may count now
+			return notAmong(a.at(step-2), a.at(step-1), a.at(step), a.at(step+1), a.at(step+2))
+		}
+		a.step = step
+	case "again":
+	default:
+		ts.Fatalf("code next, again or wrong")
+	}
+	return a.at(a.step)
+}
+
+func (a *authenticator) at(step int64) string {
+	mac := hmac.New(sha1.New, a.secret)
+	_ = binary.Write(mac, binary.BigEndian, step) // a hash takes everything
+	sum := mac.Sum(nil)
+	from := sum[len(sum)-1] & 0xf
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[from:])&0x7fffffff%1_000_000)
+}
+
+func notAmong(codes ...string) string {
+	for n := 0; ; n++ {
+		if code := fmt.Sprintf("%06d", n); !slices.Contains(codes, code) {
+			return code
+		}
+	}
 }
 
 func theCast(do func(*cast, *testscript.TestScript, []string)) func(*testscript.TestScript, bool, []string) {
@@ -176,11 +228,30 @@ func (c *cast) screen(ts *testscript.TestScript, args []string) {
 		}
 	case "type":
 		text := rest + "\n"
-		if rest == "^C" {
+		switch rest {
+		case "^C":
 			text = "\x03"
+		case "^D":
+			text = "\x04"
 		}
 		_, err := s.tty.WriteString(text)
 		ts.Check(err)
+	case "breaks":
+		s.await(c.ctx, ts, "\r\n")
+		if before := strings.TrimSuffix(s.shown.String()[:s.read], "\r\n"); !strings.HasSuffix(before, ": ") {
+			ts.Fatalf("the line of the prompt goes on:\n%s", s.shown.String())
+		}
+	case "code":
+		_, err := s.tty.WriteString(c.code(ts, rest) + "\n")
+		ts.Check(err)
+	case "scan":
+		found := regexp.MustCompile(`[?&]secret=([A-Z2-7]+)`).FindStringSubmatch(s.shown.String())
+		if found == nil {
+			ts.Fatalf("there is nothing to scan:\n%s", s.shown.String())
+		}
+		secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(found[1])
+		ts.Check(err)
+		c.authenticator = authenticator{secret: secret}
 	case "ends":
 		_ = s.cmd.Wait() // the exit code is checked instead
 		if code := strconv.Itoa(s.cmd.ProcessState.ExitCode()); code != rest {

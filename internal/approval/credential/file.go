@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -193,23 +194,48 @@ func (d *document) verify(credential string, now time.Time) (bool, error) {
 // Key is a new credential.
 type Key struct{ d document }
 
-// Set puts a new credential in place of the one that is there, which has to be shown.
-func (f *File) Set(ctx context.Context, k Key, current string) error {
-	return f.locked(ctx, func() error {
-		d, err := f.read()
-		if err != nil {
+// Proof says that the credential of a file was shown.
+type Proof struct{ of *document }
+
+// Prove finds out whether current is the credential that is there, whatever the settings ask
+// for. Where there is none nothing has to be shown.
+func (f *File) Prove(ctx context.Context, current string) (p Proof, err error) {
+	err = f.locked(ctx, func() error {
+		p.of, err = f.read()
+		if err != nil || p.of == nil {
 			return err
 		}
-		if d != nil {
-			// What is there has to be shown, whatever the settings ask for.
-			if err := (&File{f.path, None, f.now}).judge(current); err != nil {
-				return err
-			}
+		return (&File{f.path, None, f.now}).judge(current)
+	})
+	return p, err
+}
+
+// errOther says that a proof is one of another credential.
+var errOther = errors.New("the credential was changed meanwhile: nothing was set")
+
+// Replace puts a new credential in place of the one that was shown.
+func (f *File) Replace(ctx context.Context, k Key, p Proof) error {
+	return f.locked(ctx, func() error {
+		d, err := f.read()
+		switch {
+		case err != nil:
+			return err
+		case (d == nil) != (p.of == nil), d != nil && (d.Passphrase != p.of.Passphrase || !bytes.Equal(d.Secret, p.of.Secret)):
+			return errOther
 		}
 		next := k.d
 		next.Version = formatVersion
 		return f.write(&next)
 	})
+}
+
+// Set puts a new credential in place of the one that is there, which has to be shown.
+func (f *File) Set(ctx context.Context, k Key, current string) error {
+	p, err := f.Prove(ctx, current)
+	if err != nil {
+		return err
+	}
+	return f.Replace(ctx, k, p)
 }
 
 // locked does something that no other process does meanwhile.

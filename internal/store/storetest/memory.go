@@ -56,6 +56,9 @@ func (m *Memory) Commit(ctx context.Context, id execution.ID, from, to execution
 	if found != (c.Create == nil) || r.State != from || c.Answer != nil && (r.Approval == nil || r.Approval.Answer != nil || r.Approval.Hash != c.Of) {
 		return fmt.Errorf("move %s from %q to %q: %w", id, from, to, engine.ErrConflict)
 	}
+	if c.MaxPending > 0 && m.pending(r.Request.Principal) >= c.MaxPending {
+		return fmt.Errorf("move %s from %q to %q: %w", id, from, to, engine.ErrManyPending)
+	}
 	if err := m.sink(ctx, events...); err != nil {
 		return fmt.Errorf("keep the events of %s: %w", id, err)
 	}
@@ -68,6 +71,22 @@ func (m *Memory) Commit(ctx context.Context, id execution.ID, from, to execution
 		m.evict()
 	}
 	return nil
+}
+
+// pending counts what waits for a human. The mutex is held.
+func (m *Memory) pending(p execution.Principal) (n int) {
+	for _, r := range m.records {
+		if r.State == execution.StatePending && r.Request.Principal == p {
+			n++
+		}
+	}
+	return n
+}
+
+// State implements [engine.Journal].
+func (m *Memory) State(ctx context.Context, p execution.Principal, id execution.ID) (execution.State, error) {
+	r, err := m.Load(ctx, p, id)
+	return r.State, err
 }
 
 func apply(r execution.Record, c execution.Change) execution.Record {
@@ -117,7 +136,7 @@ func (m *Memory) Due(ctx context.Context, now time.Time) ([]engine.Due, error) {
 	all, err := m.Waiting(ctx)
 	var due []engine.Due
 	for _, r := range all {
-		if r.State == execution.StateApproved || !now.Before(r.Approval.Until()) {
+		if r.State != execution.StatePending || !now.Before(r.Approval.Until()) {
 			due = append(due, engine.Due{ID: r.ID, Principal: r.Request.Principal, Instance: r.Instance, Until: r.Approval.Until()})
 		}
 	}

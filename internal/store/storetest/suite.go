@@ -54,6 +54,8 @@ func Run(t *testing.T, open func(testing.TB) Subject) {
 		"OfManyCommitsOfOneTransitionOneWins":           oneWins,
 		"AnAnswerIsGivenOnceAndToItsOwnQuestion":        answered,
 		"WhatWaitsIsListedWhoeversItIs":                 waiting,
+		"NoMoreOfAPrincipalsThanMayWaitForAHuman":       crowded,
+		"TheStateIsThatOfTheRecord":                     stands,
 		"EventsKeepTheOrderOfTheirCommits":              order,
 		"EventsOfNoTransitionAreKept":                   recorded,
 		"ManyOperationsAtOnceNeitherLoseNorMixAnything": hammer,
@@ -78,7 +80,7 @@ func Full() execution.Record {
 	}
 	fill(reflect.ValueOf(&r.Result).Elem())
 	r.Approval = &execution.Approval{
-		Hash: execution.DigestOf([]byte("asked")), Summary: "A question.", Created: Noon, Expires: Noon.Add(time.Hour),
+		Hash: execution.DigestOf([]byte("asked")), Summary: "A question.", Created: Noon, Expires: Noon.Add(time.Hour), Rules: execution.DigestOf([]byte("rules")), Again: execution.AgainRules,
 		Asked:  []execution.Asked{{Kind: "run", Target: "git", Line: 3, Column: 9, Source: "git()\u2028", Reason: "a rule asks", Allow: "run(git)"}},
 		Answer: &execution.Answer{Verdict: execution.Approved, Scope: execution.Always, Message: "go on", By: "a test", At: Noon.Add(time.Minute)},
 	}
@@ -92,7 +94,9 @@ func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i))
+			if kept(v.Type().Field(i)) {
+				fill(v.Field(i))
+			}
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -121,6 +125,9 @@ func fill(v reflect.Value) {
 	}
 }
 
+// kept is false of what an answer says of a question that stands: it is not stored.
+func kept(f reflect.StructField) bool { return f.Tag.Get("json") != "-" }
+
 // nonZero fails when a field says nothing, so that the record that is compared is full.
 func nonZero(t *testing.T, path string, v reflect.Value) {
 	t.Helper()
@@ -129,7 +136,9 @@ func nonZero(t *testing.T, path string, v reflect.Value) {
 	}
 	if v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]() {
 		for i := range v.NumField() {
-			nonZero(t, path+"."+v.Type().Field(i).Name, v.Field(i))
+			if f := v.Type().Field(i); kept(f) {
+				nonZero(t, path+"."+f.Name, v.Field(i))
+			}
 		}
 	}
 }
@@ -362,6 +371,54 @@ func ask(t *testing.T, s Store, r execution.Record, from execution.State) *execu
 	return &q
 }
 
+func crowded(t *testing.T, s Subject) {
+	put := func(p execution.Principal, most int) (execution.Record, error) {
+		r := Small(p, "1")
+		create(t, s.Store, r)
+		q := execution.Approval{Hash: execution.DigestOf([]byte(r.ID)), Created: Noon, Expires: Noon.Add(time.Hour)}
+		return r, s.Store.Commit(t.Context(), r.ID, execution.StateSubmitted, execution.StatePending,
+			execution.Change{Question: &q, MaxPending: most}, Event(r, audit.Approval))
+	}
+	first, err := put("a", 2)
+	must(t, err)
+	_, err = put("a", 2)
+	must(t, err)
+	events := len(s.Events())
+	r, err := put("a", 2)
+	if got := load(t, s.Store, r); !errors.Is(err, engine.ErrManyPending) || errors.Is(err, engine.ErrConflict) ||
+		got.State != execution.StateSubmitted || got.Approval != nil || len(s.Events()) != events+1 {
+		t.Fatalf("%v, and it is %+v after %d events", err, got, len(s.Events()))
+	}
+	for _, other := range []struct {
+		p    execution.Principal
+		most int
+	}{{"b", 1}, {"a", 3}, {"a", 0}} {
+		if _, err := put(other.p, other.most); err != nil {
+			t.Fatalf("%+v: %v", other, err)
+		}
+	}
+	must(t, finish(t, s.Store, first, execution.StatePending))
+	_, err = put("a", 4)
+	must(t, err)
+}
+
+func stands(t *testing.T, s Subject) {
+	r := Small("a", "1")
+	create(t, s.Store, r)
+	for _, to := range []execution.State{execution.StateRunning, execution.StateFinished} {
+		at := load(t, s.Store, r).State
+		if state, err := s.Store.State(t.Context(), "a", r.ID); err != nil || state != at {
+			t.Fatalf("%q, %v, and the record says %s", state, err, at)
+		}
+		must(t, s.Store.Commit(t.Context(), r.ID, at, to, execution.Change{}))
+	}
+	for p, id := range map[execution.Principal]execution.ID{"b": r.ID, "a": execution.NewID()} {
+		if _, err := s.Store.State(t.Context(), p, id); !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("%s: %v", p, err)
+		}
+	}
+}
+
 func answered(t *testing.T, s Subject) {
 	r := Full()
 	create(t, s.Store, r)
@@ -415,7 +472,7 @@ func answered(t *testing.T, s Subject) {
 
 func waiting(t *testing.T, s Subject) {
 	var want []execution.ID
-	for i, p := range []execution.Principal{"a", "b", "a", "c"} {
+	for i, p := range []execution.Principal{"a", "b", "a", "c", "d"} {
 		r := Full()
 		r.Request.Principal, r.Created = p, Noon.Add(time.Duration(i)*time.Second)
 		create(t, s.Store, r)
@@ -425,6 +482,9 @@ func waiting(t *testing.T, s Subject) {
 		q := ask(t, s.Store, r, execution.StateSubmitted)
 		if i == 3 {
 			must(t, s.Store.Commit(t.Context(), r.ID, execution.StatePending, execution.StateApproved, execution.Change{Answer: r.Approval.Answer, Of: q.Hash}))
+		}
+		if i == 4 {
+			must(t, s.Store.Commit(t.Context(), r.ID, execution.StatePending, execution.StateStale, execution.Change{}))
 		}
 		want = append(want, r.ID)
 	}
@@ -445,7 +505,7 @@ func waiting(t *testing.T, s Subject) {
 		now  time.Time
 		want []execution.ID
 	}{
-		{"what was approved", Noon, want[2:]},
+		{"what was approved, or is to be decided anew", Noon, want[2:]},
 		{"what is about to expire", Noon.Add(time.Hour - 1), want[2:]},
 		{"what has expired", Noon.Add(time.Hour), want},
 	} {
