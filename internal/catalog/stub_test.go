@@ -237,7 +237,9 @@ func FuzzStub(f *testing.F) {
 		servers := []tool.Server{{Name: name, Alias: other, Description: text, Instructions: text, Tools: []tool.Definition{
 			{Name: name, Title: other, Description: text, Input: input, Output: output},
 			{Name: other, Title: text, Input: output, Output: input},
-			{Name: name + other}, {Name: "a-b"}, {Name: "a_b"},
+			{Name: name + other},
+			{Name: "a-b"},
+			{Name: "a_b"},
 		}}, {Name: other}}
 		c := catalog.New(servers, catalog.Options{})
 		for _, s := range c.Servers() {
