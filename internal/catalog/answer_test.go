@@ -25,6 +25,7 @@ func TestResultsBecomeValues(t *testing.T) {
 		body   string
 	}{
 		"structured comes first":     {tool.Definition{Output: output}, tool.Result{Structured: json.RawMessage(`{"a":1}`), Blocks: []tool.Block{text("as text")}}, bridge.AnswerHead{Form: bridge.FormJSON}, `{"a":1}`},
+		"structured without UTF-8":   {tool.Definition{}, tool.Result{Structured: json.RawMessage("{\"a\":\"\xff\"}")}, bridge.AnswerHead{Form: bridge.FormJSON}, "{\"a\":\"\ufffd\"}"},
 		"structured null is none":    {tool.Definition{}, tool.Result{Structured: json.RawMessage(`null`), Blocks: []tool.Block{text("as text")}}, bridge.AnswerHead{Form: bridge.FormText}, `as text`},
 		"structured that is no JSON": {tool.Definition{}, tool.Result{Structured: json.RawMessage(`{`), Blocks: []tool.Block{text("as text")}}, bridge.AnswerHead{Form: bridge.FormText}, `as text`},
 		"structured too deep":        {tool.Definition{}, tool.Result{Structured: json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000)), Blocks: []tool.Block{text("as text")}}, bridge.AnswerHead{Form: bridge.FormText}, `as text`},

@@ -28,6 +28,10 @@ type Entry struct {
 
 	faults []string
 	input  *checker
+	// raw are the names of parameters by both of theirs.
+	raw map[string]string
+	// wraps tells that the structured value is taken out of {"result": …}.
+	wraps bool
 }
 
 // Parameter is one argument of a tool.
@@ -67,8 +71,8 @@ func entryOf(d tool.Definition, module, python string, o Options) Entry {
 		e.Note = o.Note(d)
 	}
 	if before, ok := o.Previous.known(d, e.Pin); ok {
-		e.Parameters, e.Open, e.Returns, e.faults, e.input = before.Parameters, before.Open, before.Returns, before.faults, before.input
-		return e
+		before.Module, before.Python, before.Trusted, before.Note = e.Module, e.Python, e.Trusted, e.Note
+		return before
 	}
 	if d.Name == "" {
 		e.faults = append(e.faults, "The tool has no name.")
@@ -98,8 +102,8 @@ func (c *Catalog) known(d tool.Definition, pin execution.Digest) (Entry, bool) {
 
 // read takes parameters and the type of the result from the schemas.
 func (e *Entry) read(d tool.Definition) {
-	e.input = &checker{}
-	e.Open = true
+	e.input, e.raw = &checker{}, map[string]string{}
+	e.Open, e.wraps = true, d.Wrapped
 	if len(d.Input) > 0 {
 		root, err := schema.Parse(d.Input, schema.MaxBytes)
 		if err != nil {
@@ -115,7 +119,8 @@ func (e *Entry) read(d tool.Definition) {
 			e.faults = append(e.faults, "The output schema cannot be read ("+err.Error()+") and does not count.")
 			return
 		}
-		e.Returns = returned(d, root)
+		e.wraps = wrapped(d, root)
+		e.Returns = returned(root, e.wraps)
 	}
 }
 
@@ -145,6 +150,7 @@ func (e *Entry) parameters(root *schema.Node) {
 		p.Description = firstOf(m.schema.Get("description"), target.Get("description")).Str()
 		p.Note = limits(target)
 		e.Parameters = append(e.Parameters, p)
+		e.raw[p.Python], e.raw[p.Raw] = p.Raw, p.Raw
 	}
 	slices.SortStableFunc(e.Parameters, func(a, b Parameter) int {
 		switch {
@@ -178,9 +184,9 @@ func open(root *schema.Node) bool {
 }
 
 // returned is the type of the value that a program gets.
-func returned(d tool.Definition, root *schema.Node) string {
+func returned(root *schema.Node, wraps bool) string {
 	n := root
-	if wrapped(d, root) {
+	if wraps {
 		n = root.Get("properties").Get("result")
 	}
 	if name := typeOf(root, n); name != anything {

@@ -31,6 +31,9 @@ const (
 	coverage = 0.6
 )
 
+// maxQuery bounds what is looked at of a query, in characters, which a program writes.
+const maxQuery = 300
+
 // DefaultLimit is how many tools a search shows unless told otherwise, and MaxLimit how
 // many at most.
 const (
@@ -181,7 +184,7 @@ type hit struct {
 
 // rank tries what the query says, then less than all of it, then words that look like it.
 func (c *Catalog) rank(query, module string) (hits []hit, guessed bool) {
-	query = strings.TrimSpace(cut(query, maxIndexed))
+	query = strings.TrimSpace(cut(query, maxQuery))
 	asked := unique(words(query))
 	if hits = c.matching(query, module, asked, coverage); len(hits) > 0 || query == "" {
 		return hits, false

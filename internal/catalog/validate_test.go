@@ -32,11 +32,12 @@ func TestArgumentsAreCheckedAndSentByRawNames(t *testing.T) {
 		"an enumeration":        {`{"path":"x","state":"opened"}`, ``, []string{`state must be one of "open", "closed", not "opened".`}},
 		"several":               {`{"max_size":0,"state":1}`, ``, []string{"max_size must be at least 1, not 0.", "path is missing: give path: str.", `state must be str, not the int 1.`}},
 		"both names":            {`{"path":"x","from":1,"from_":2}`, ``, []string{"from is given twice, by its name in Python and by the server's: give one of them."}},
-		"one name twice":        {`{"path":"x","path":"y"}`, ``, []string{`The arguments are no JSON object: jsontext: duplicate object member name "path".`}},
+		"one name twice":        {`{"path":"x","path":"y"}`, ``, []string{`The arguments are no JSON object that can be sent: jsontext: duplicate object member name "path".`}},
 		"a list":                {`["x"]`, ``, []string{"The arguments must be one JSON object of names and values."}},
 		"no JSON":               {`{"path":`, ``, []string{"The arguments are no JSON object that can be sent: jsontext: unexpected EOF within \"/path\" after offset 8."}},
 		"a lone surrogate":      {`{"path":"\ud800"}`, ``, nil},
 		"a bomb of a number":    {`{"path":"x","from":1e999999999}`, ``, []string{"The arguments are no JSON object that can be sent: too large: a number of more than 400 digits."}},
+		"too many":              {`{"path":[` + strings.TrimSuffix(strings.Repeat("1,", 600_000), ",") + `]}`, ``, []string{"The arguments are no JSON object that can be sent: too large: more than 524288 values."}},
 		"too deep":              {`{"path":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, ``, []string{"The arguments are no JSON object that can be sent: too large: nested deeper than 128."}},
 	} {
 		t.Run(name, func(t *testing.T) {

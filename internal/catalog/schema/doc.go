@@ -23,6 +23,7 @@ import "errors"
 const (
 	MaxBytes      = 1 << 20 // of a schema
 	MaxDepth      = 128     // of a schema or a value
+	MaxValues     = 1 << 19 // in a schema or a value; each takes about 100 bytes while it is looked at
 	MaxSubschemas = 4000    // of one schema; compiling takes time in the square of it
 	MaxSteps      = 1 << 20 // of checking the largest value; a small one has fewer, see steps
 	maxNumber     = 400     // digits or exponent of a number: 1e999999999 would fill the memory
