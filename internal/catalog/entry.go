@@ -61,8 +61,11 @@ func (e Entry) Faults() []string {
 	return append(slices.Clone(e.faults), faults...)
 }
 
-// maxParameters bounds what is listed of a tool's parameters.
-const maxParameters = 128
+// The bounds of what is listed of a tool's parameters.
+const (
+	maxParameters    = 128
+	maxParameterName = 512 // bytes
+)
 
 func entryOf(d tool.Definition, module, python string, o Options) Entry {
 	e := Entry{Definition: d, Module: module, Python: python, Pin: Pin(d)}
@@ -128,12 +131,12 @@ func (e *Entry) parameters(root *schema.Node) {
 	if root.Is(schema.Bool) {
 		return
 	}
-	members := membersOf(root, root)
-	if len(members) > maxParameters {
+	all := membersOf(root, root)
+	members := slices.DeleteFunc(slices.Clone(all), func(m member) bool { return len(m.name) > maxParameterName })
+	members = members[:min(len(members), maxParameters)]
+	if e.Open = open(root); len(members) < len(all) {
+		e.Open = true
 		e.faults = append(e.faults, "The tool has more parameters than are listed; the others may be given by their raw names.")
-		members = members[:maxParameters]
-	} else {
-		e.Open = open(root)
 	}
 	var raw []string
 	for _, m := range members {

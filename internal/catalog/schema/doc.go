@@ -13,6 +13,10 @@
 // also below not, oneOf and if. The server checks its arguments itself: checking them
 // here tells a program early and in plain words how to mend its call.
 //
+// The library is santhosh-tekuri/jsonschema, because it tells all that is wrong with a value,
+// each with its place, where google/jsonschema-go tells the first thing as a sentence of its
+// own, and because it ends on schemas that refer to themselves.
+//
 // Reading, compiling and checking are bounded in size, depth and steps, whatever the schema
 // says: see [MaxBytes] and its neighbours.
 package schema
