@@ -59,8 +59,17 @@ func New(servers []tool.Server, o Options) *Catalog {
 		aliases = append(aliases, importName(s))
 	}
 	c.nameModules(aliases)
+	ids := map[string]int{}
 	for _, s := range c.servers {
 		s.fill(o)
+		for _, e := range s.Entries {
+			ids[e.Definition.ID()]++
+		}
+	}
+	for _, s := range c.servers {
+		for i, e := range s.Entries {
+			s.Entries[i].Ambiguous = ids[e.Definition.ID()] > 1
+		}
 		c.entries = append(c.entries, s.Entries...)
 	}
 	c.names = namesOf(c.servers)

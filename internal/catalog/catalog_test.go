@@ -267,6 +267,11 @@ func TestANameOfTwoToolsIsNoneUntilItIsClear(t *testing.T) {
 	if !ok || !missing.Ambiguous || !slices.Equal(missing.Close, []string{"a.b_c", "a_b.c"}) {
 		t.Errorf("%v", err)
 	}
+	for _, e := range c.Entries() {
+		if faults := e.Faults(); !e.Ambiguous || len(faults) != 1 || !strings.HasPrefix(faults[0], "Another tool has the same server.tool") {
+			t.Errorf("%s: %q", e.Name(), faults)
+		}
+	}
 	if entry(t, c, "a_b.c").Definition.Server != "a.b" || entry(t, c, "a.b_c").Definition.Server != "a" {
 		t.Error("the names in Python are not clear")
 	}

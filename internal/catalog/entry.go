@@ -25,6 +25,9 @@ type Entry struct {
 	// says of the tool.
 	Trusted bool
 	Note    string
+	// Ambiguous tells that another tool has the same server.tool, as b.c of a and c of a.b
+	// have: a rule that names the one names the other.
+	Ambiguous bool
 
 	faults []string
 	input  *checker
@@ -57,8 +60,12 @@ func (e Entry) Name() string { return e.Module + "." + e.Python }
 
 // Faults are what is wrong with the definition, and what that means for a call.
 func (e Entry) Faults() []string {
-	_, faults := e.input.get()
-	return append(slices.Clone(e.faults), faults...)
+	_, told := e.input.get()
+	faults := append(slices.Clone(e.faults), told...)
+	if e.Ambiguous {
+		faults = append(faults, "Another tool has the same server.tool, so that a rule for the one holds for the other: give one of the servers a name without a dot.")
+	}
+	return faults
 }
 
 // The bounds of what is listed of a tool's parameters.
@@ -74,7 +81,7 @@ func entryOf(d tool.Definition, module, python string, o Options) Entry {
 		e.Note = o.Note(d)
 	}
 	if before, ok := o.Previous.known(d, e.Pin); ok {
-		before.Module, before.Python, before.Trusted, before.Note = e.Module, e.Python, e.Trusted, e.Note
+		before.Module, before.Python, before.Trusted, before.Note, before.Ambiguous = e.Module, e.Python, e.Trusted, e.Note, false
 		return before
 	}
 	if d.Name == "" {
@@ -147,6 +154,9 @@ func (e *Entry) parameters(root *schema.Node) {
 		p := Parameter{Python: names[m.name], Raw: m.name, Required: m.required, mandatory: m.required, schema: m.schema, Type: typeOf(root, m.schema)}
 		target := follow(root, m.schema)
 		p.Default = firstOf(m.schema.Get("default"), target.Get("default"))
+		if p.Required && p.Default.Is(schema.Null) && !nullable(p.Type) {
+			p.Default = nil // as some libraries write that there is none
+		}
 		if p.Required && p.Default != nil { // as some libraries write a parameter with a default
 			p.Required = false
 		}
@@ -165,6 +175,8 @@ func (e *Entry) parameters(root *schema.Node) {
 		return 1
 	})
 }
+
+func nullable(name string) bool { return name == anything || strings.Contains(name, "None") }
 
 func firstOf(nodes ...*schema.Node) *schema.Node {
 	for _, n := range nodes {

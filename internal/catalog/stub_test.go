@@ -168,6 +168,7 @@ func TestSchemasBecomeSignatures(t *testing.T) {
 		"in the order written":       {`{"properties":{"z":{"type":"string"},"a":{"type":"string"}},"required":["a","z"]}`, ``, `f(*, z: str, a: str)`},
 		"defaults":                   {`{"properties":{"a":{"type":"integer","default":3},"b":{"default":null},"c":{"default":[]},"d":{"default":{"x":1}},"e":{"type":"boolean","default":false}}}`, ``, `f(*, a: int = 3, b = None, c = [], d = ..., e: bool = False)`},
 		"required with a default":    {`{"properties":{"a":{"type":"integer","default":3}},"required":["a"]}`, ``, `f(*, a: int = 3)`},
+		"required, default null":     {`{"properties":{"a":{"type":"string","default":null},"b":{"type":["string","null"],"default":null}},"required":["a","b"]}`, ``, `f(*, a: str, b: str | None = None)`},
 		"open":                       {`{"properties":{"a":{"type":"string"}},"additionalProperties":true}`, ``, `f(*, a: str = ..., **more)`},
 		"more is taken":              {`{"properties":{"more":{"type":"string"}},"additionalProperties":{"type":"string"}}`, ``, `f(*, more: str = ..., **more_)`},
 		"behind a reference":         {`{"$ref":"#/definitions/A","definitions":{"A":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`, ``, `f(*, a: str)`},
