@@ -1,13 +1,13 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
-	"github.com/gearbox-mcp/gearbox/internal/catalog/schema"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 )
 
@@ -47,7 +47,7 @@ func (e Entry) value(r tool.Result) (bridge.Form, []bridge.Part, []byte) {
 		return bridge.FormNone, nil, nil
 	case !whole:
 		return partsOf(r.Blocks)
-	case len(texts) == 1 && len(e.Definition.Output) == 0 && isDocument(texts[0]):
+	case len(texts) == 1 && len(e.Definition.Output) == 0 && isDocument([]byte(texts[0])):
 		return bridge.FormJSON, nil, []byte(texts[0])
 	}
 	return bridge.FormText, nil, []byte(strings.Join(texts, "\n"))
@@ -55,26 +55,19 @@ func (e Entry) value(r tool.Result) (bridge.Form, []bridge.Part, []byte) {
 
 // structured is the structured value, if there is one that a program can read.
 func (e Entry) structured(r tool.Result) ([]byte, bool) {
-	text := strings.TrimSpace(string(r.Structured))
-	if text == "" || text == "null" || !json.Valid([]byte(text)) || !shallow(text) {
+	text := bytes.TrimSpace(r.Structured)
+	if len(text) == 0 || string(text) == "null" || !json.Valid(text) || !shallow(text) {
 		return nil, false
 	}
-	if !e.wraps() {
-		return []byte(text), true
+	text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+	if !e.wraps {
+		return text, true
 	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &object); err == nil && len(object) == 1 && object["result"] != nil {
+	if err := json.Unmarshal(text, &object); err == nil && len(object) == 1 && object["result"] != nil {
 		return object["result"], true
 	}
-	return []byte(text), true
-}
-
-func (e Entry) wraps() bool {
-	if e.Definition.Wrapped {
-		return true
-	}
-	root, err := schema.Parse(e.Definition.Output, schema.MaxBytes)
-	return err == nil && wrapped(e.Definition, root)
+	return text, true
 }
 
 // onlyText are the texts of blocks, and whether there is nothing else.
@@ -91,15 +84,15 @@ func onlyText(blocks []tool.Block) (texts []string, whole bool) {
 }
 
 // isDocument reports whether a text is a JSON object or array.
-func isDocument(text string) bool {
-	trimmed := strings.TrimLeft(text, " \t\r\n")
-	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid([]byte(text)) && shallow(text)
+func isDocument(text []byte) bool {
+	trimmed := bytes.TrimLeft(text, " \t\r\n")
+	return len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid(text) && shallow(text)
 }
 
 // maxNested is how deep a value may be nested that Python's own parser is given.
 const maxNested = 500
 
-func shallow(text string) bool {
+func shallow(text []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

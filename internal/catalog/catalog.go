@@ -58,22 +58,43 @@ func New(servers []tool.Server, o Options) *Catalog {
 		c.servers = append(c.servers, server)
 		aliases = append(aliases, importName(s))
 	}
-	modules := identify(unique(aliases), moduleTaken)
-	used := map[string]bool{}
-	for _, s := range c.servers {
-		s.Module = modules[importName(s.Server)]
-		for base, n := s.Module, 2; used[s.Module]; n++ { // two servers with one alias
-			s.Module = numbered(base, n)
-		}
-		used[s.Module] = true
-	}
+	c.nameModules(aliases)
+	ids := map[string]int{}
 	for _, s := range c.servers {
 		s.fill(o)
+		for _, e := range s.Entries {
+			ids[e.Definition.ID()]++
+		}
+	}
+	for _, s := range c.servers {
+		for i, e := range s.Entries {
+			s.Entries[i].Ambiguous = ids[e.Definition.ID()] > 1
+		}
 		c.entries = append(c.entries, s.Entries...)
 	}
 	c.names = namesOf(c.servers)
 	c.index = indexOf(c.entries)
 	return c
+}
+
+// nameModules gives each server a module. Of servers with one alias the first has it.
+func (c *Catalog) nameModules(aliases []string) {
+	modules := identify(unique(aliases), moduleTaken)
+	used := map[string]bool{}
+	var others []*Server
+	for _, s := range c.servers {
+		s.Module = modules[importName(s.Server)]
+		if used[s.Module] {
+			others = append(others, s)
+		}
+		used[s.Module] = true
+	}
+	for _, s := range others {
+		for base, n := s.Module, 2; used[s.Module]; n++ {
+			s.Module = numbered(base, n)
+		}
+		used[s.Module] = true
+	}
 }
 
 // importName is what the operator would have programs import.

@@ -26,11 +26,10 @@
 //	{"version": 1, "server": "mail-box", "module": "mail_box", "doc": "…",
 //	 "functions": [
 //	   {"python": "send_email", "raw": "send-email", "doc": "…",
-//	    "signature": "send_email(*, to: list[str], from_: str = \"me\")",
-//	    "returns": "dict",
+//	    "signature": "(*, to: list[str], from_: str = \"me\") -> dict",
 //	    "parameters": [
-//	      {"python": "to", "raw": "to", "type": "list[str]", "required": true},
-//	      {"python": "from_", "raw": "from", "type": "str", "default": "me"}],
+//	      {"python": "to", "raw": "to", "required": true},
+//	      {"python": "from_", "raw": "from"}],
 //	    "open": true}]}
 //
 // With no server it is one object of [Index]:
@@ -46,12 +45,13 @@
 //     timeout or whatever else is an identifier and no keyword, so that an implementation
 //     takes **arguments and nothing else by name.
 //   - open tells that names beyond parameters pass too, as they are.
-//   - doc, type, signature and returns are to be shown, never evaluated. type and returns
-//     are expressions in Python's syntax; {"a": int, "b?": str} is a dict in which b may
-//     be absent. default is a JSON value, shown and never sent: the server has it.
-//   - A function is never called aio, nor does its name begin and end with two underscores.
-//     A module is never called what [ReservedModules] lists, nor does its name begin with an
-//     underscore and a letter: those are for the package itself.
+//   - doc and signature are to be shown, never evaluated. A signature is what stands in a def
+//     between the name and the colon. Its types are expressions in Python's syntax, where
+//     {"a": int, "b?": str} is a dict in which b may be absent; a default of ... is one that
+//     the server knows. Defaults are shown and not sent: the server has them.
+//   - A function is never called aio, and a module never what [ReservedModules] lists. Neither
+//     has a name that begins with an underscore and goes on with anything but a digit: those
+//     are for the package itself.
 //
 // # Values of answers
 //

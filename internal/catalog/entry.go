@@ -25,9 +25,16 @@ type Entry struct {
 	// says of the tool.
 	Trusted bool
 	Note    string
+	// Ambiguous tells that another tool has the same server.tool, as b.c of a and c of a.b
+	// have: a rule that names the one names the other.
+	Ambiguous bool
 
 	faults []string
 	input  *checker
+	// raw are the names of parameters by both of theirs.
+	raw map[string]string
+	// wraps tells that the structured value is taken out of {"result": …}.
+	wraps bool
 }
 
 // Parameter is one argument of a tool.
@@ -53,12 +60,19 @@ func (e Entry) Name() string { return e.Module + "." + e.Python }
 
 // Faults are what is wrong with the definition, and what that means for a call.
 func (e Entry) Faults() []string {
-	_, faults := e.input.get()
-	return append(slices.Clone(e.faults), faults...)
+	_, told := e.input.get()
+	faults := append(slices.Clone(e.faults), told...)
+	if e.Ambiguous {
+		faults = append(faults, "Another tool has the same server.tool, so that a rule for the one holds for the other: give one of the servers a name without a dot.")
+	}
+	return faults
 }
 
-// maxParameters bounds what is listed of a tool's parameters.
-const maxParameters = 128
+// The bounds of what is listed of a tool's parameters.
+const (
+	maxParameters    = 128
+	maxParameterName = 512 // bytes
+)
 
 func entryOf(d tool.Definition, module, python string, o Options) Entry {
 	e := Entry{Definition: d, Module: module, Python: python, Pin: Pin(d)}
@@ -67,8 +81,8 @@ func entryOf(d tool.Definition, module, python string, o Options) Entry {
 		e.Note = o.Note(d)
 	}
 	if before, ok := o.Previous.known(d, e.Pin); ok {
-		e.Parameters, e.Open, e.Returns, e.faults, e.input = before.Parameters, before.Open, before.Returns, before.faults, before.input
-		return e
+		before.Module, before.Python, before.Trusted, before.Note, before.Ambiguous = e.Module, e.Python, e.Trusted, e.Note, false
+		return before
 	}
 	if d.Name == "" {
 		e.faults = append(e.faults, "The tool has no name.")
@@ -98,8 +112,8 @@ func (c *Catalog) known(d tool.Definition, pin execution.Digest) (Entry, bool) {
 
 // read takes parameters and the type of the result from the schemas.
 func (e *Entry) read(d tool.Definition) {
-	e.input = &checker{}
-	e.Open = true
+	e.input, e.raw = &checker{}, map[string]string{}
+	e.Open, e.wraps = true, d.Wrapped
 	if len(d.Input) > 0 {
 		root, err := schema.Parse(d.Input, schema.MaxBytes)
 		if err != nil {
@@ -115,7 +129,8 @@ func (e *Entry) read(d tool.Definition) {
 			e.faults = append(e.faults, "The output schema cannot be read ("+err.Error()+") and does not count.")
 			return
 		}
-		e.Returns = returned(d, root)
+		e.wraps = wrapped(d, root)
+		e.Returns = returned(root, e.wraps)
 	}
 }
 
@@ -123,12 +138,12 @@ func (e *Entry) parameters(root *schema.Node) {
 	if root.Is(schema.Bool) {
 		return
 	}
-	members := membersOf(root, root)
-	if len(members) > maxParameters {
+	all := membersOf(root, root)
+	members := slices.DeleteFunc(slices.Clone(all), func(m member) bool { return len(m.name) > maxParameterName })
+	members = members[:min(len(members), maxParameters)]
+	if e.Open = open(root); len(members) < len(all) {
+		e.Open = true
 		e.faults = append(e.faults, "The tool has more parameters than are listed; the others may be given by their raw names.")
-		members = members[:maxParameters]
-	} else {
-		e.Open = open(root)
 	}
 	var raw []string
 	for _, m := range members {
@@ -139,12 +154,16 @@ func (e *Entry) parameters(root *schema.Node) {
 		p := Parameter{Python: names[m.name], Raw: m.name, Required: m.required, mandatory: m.required, schema: m.schema, Type: typeOf(root, m.schema)}
 		target := follow(root, m.schema)
 		p.Default = firstOf(m.schema.Get("default"), target.Get("default"))
+		if p.Required && p.Default.Is(schema.Null) && !nullable(p.Type) {
+			p.Default = nil // as some libraries write that there is none
+		}
 		if p.Required && p.Default != nil { // as some libraries write a parameter with a default
 			p.Required = false
 		}
 		p.Description = firstOf(m.schema.Get("description"), target.Get("description")).Str()
 		p.Note = limits(target)
 		e.Parameters = append(e.Parameters, p)
+		e.raw[p.Python], e.raw[p.Raw] = p.Raw, p.Raw
 	}
 	slices.SortStableFunc(e.Parameters, func(a, b Parameter) int {
 		switch {
@@ -156,6 +175,8 @@ func (e *Entry) parameters(root *schema.Node) {
 		return 1
 	})
 }
+
+func nullable(name string) bool { return name == anything || strings.Contains(name, "None") }
 
 func firstOf(nodes ...*schema.Node) *schema.Node {
 	for _, n := range nodes {
@@ -178,9 +199,9 @@ func open(root *schema.Node) bool {
 }
 
 // returned is the type of the value that a program gets.
-func returned(d tool.Definition, root *schema.Node) string {
+func returned(root *schema.Node, wraps bool) string {
 	n := root
-	if wrapped(d, root) {
+	if wraps {
 		n = root.Get("properties").Get("result")
 	}
 	if name := typeOf(root, n); name != anything {

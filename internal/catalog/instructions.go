@@ -17,7 +17,7 @@ func (c *Catalog) Instructions(budget int) string {
 	if len(c.entries) == 0 {
 		return ""
 	}
-	whole := fmt.Sprintf("Tools of other servers, as Python functions for code that you run (from tools import %s), complete. %s\n", c.servers[0].Module, boundary)
+	whole := fmt.Sprintf("Tools of other servers, as Python functions for code that you run (from tools import %s), complete. %s\n", c.servers[0].Module, Boundary)
 	more := "Find the others with search_tools, or inside a program with tools.search; read them with describe_tools.\n"
 	names := fmt.Sprintf("Tools of other servers, as Python functions for code that you run (from tools import %s), by name. ", c.servers[0].Module) +
 		"Read how they are called with describe_tools or search_tools, or inside a program with help(function).\n"

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
@@ -26,18 +27,15 @@ type Function struct {
 	Raw        string              `json:"raw"`
 	Doc        string              `json:"doc,omitempty"`
 	Signature  string              `json:"signature"`
-	Returns    string              `json:"returns,omitempty"`
 	Parameters []FunctionParameter `json:"parameters,omitempty"`
 	Open       bool                `json:"open,omitempty"`
 }
 
 // FunctionParameter describes one argument.
 type FunctionParameter struct {
-	Python   string          `json:"python"`
-	Raw      string          `json:"raw"`
-	Type     string          `json:"type,omitempty"`
-	Required bool            `json:"required,omitempty"`
-	Default  json.RawMessage `json:"default,omitempty"`
+	Python   string `json:"python"`
+	Raw      string `json:"raw"`
+	Required bool   `json:"required,omitempty"`
 }
 
 // Index names all modules.
@@ -80,20 +78,14 @@ func (c *Catalog) modules() Index {
 }
 
 func (e Entry) function() Function {
-	f := Function{Python: e.Python, Raw: e.Definition.Name, Doc: e.doc(), Signature: e.Signature(), Returns: e.Returns, Open: e.Open}
+	f := Function{Python: e.Python, Raw: e.Definition.Name, Doc: e.doc(), Signature: strings.TrimPrefix(e.Signature(), e.Python), Open: e.Open}
 	for _, said := range e.remarks() {
 		if said != "" {
 			f.Doc += "\n\n(" + visible.Line(said) + ")"
 		}
 	}
 	for _, p := range e.Parameters {
-		parameter := FunctionParameter{Python: p.Python, Raw: p.Raw, Type: p.Type, Required: p.Required}
-		if p.defaultText() != "..." {
-			if text, err := marshal(p.Default.Any()); err == nil {
-				parameter.Default = text
-			}
-		}
-		f.Parameters = append(f.Parameters, parameter)
+		f.Parameters = append(f.Parameters, FunctionParameter{Python: p.Python, Raw: p.Raw, Required: p.Required})
 	}
 	return f
 }

@@ -30,13 +30,23 @@ var keywords = strings.Fields(`False None True and as assert async await break c
 // maxName bounds an identifier, in characters: the protocol has names of up to 128.
 const maxName = 128
 
-func moduleTaken(name string) bool {
-	private := len(name) > 1 && name[0] == '_' && !('0' <= name[1] && name[1] <= '9')
-	return private || slices.Contains(ReservedModules(), name)
+func moduleTaken(name string) bool { return private(name) || slices.Contains(ReservedModules(), name) }
+
+func functionTaken(name string) bool { return private(name) || name == "aio" }
+
+// private reports whether a name is of the sort that the package itself uses inside a module:
+// _name and __name__. A digit after the underscore is how a name that begins with one reads.
+func private(name string) bool {
+	return strings.HasPrefix(name, "__") || len(name) > 1 && name[0] == '_' && !digit([]rune(name)[1])
 }
 
-func functionTaken(name string) bool {
-	return name == "aio" || strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
+// public is a private name as one that may stand in a module.
+func public(name string) string {
+	name = strings.Trim(name, "_")
+	if name != "" && digit([]rune(name)[0]) {
+		return "_" + name
+	}
+	return name
 }
 
 func parameterTaken(string) bool { return false }
@@ -69,7 +79,10 @@ func identify(raw []string, taken func(string) bool) map[string]string {
 // wanted is the identifier that a name would have if it were alone.
 func wanted(raw string, taken func(string) bool) string {
 	name := identifier(raw)
-	if slices.Contains(keywords, name) || taken(name) {
+	if taken(name) && private(name) {
+		name = public(name)
+	}
+	if name == "" || slices.Contains(keywords, name) || taken(name) {
 		name += "_"
 	}
 	return name
@@ -136,4 +149,6 @@ func shows(r rune) bool {
 }
 
 // numbered is a name that steps aside.
-func numbered(base string, n int) string { return base + "_" + strconv.Itoa(n) }
+func numbered(base string, n int) string {
+	return strings.TrimSuffix(base, "_") + "_" + strconv.Itoa(n)
+}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -119,13 +120,14 @@ func said(line string) string {
 	return `"` + strings.ReplaceAll(strings.ReplaceAll(line, `\`, `\\`), `"`, `\"`) + `"`
 }
 
+// quotes are those that would end a triple-quoted string.
+var quotes = regexp.MustCompile(`"{3,}|"+$`)
+
 // docstring is a triple-quoted string of prose. Nothing in it can end it.
 func docstring(text, indent string) string {
-	text = strings.ReplaceAll(text, `\`, `\\`)
-	text = strings.ReplaceAll(text, `"""`, `\"\"\"`)
-	if strings.HasSuffix(text, `"`) {
-		text = text[:len(text)-1] + `\"`
-	}
+	text = quotes.ReplaceAllStringFunc(strings.ReplaceAll(text, `\`, `\\`), func(run string) string {
+		return strings.ReplaceAll(run, `"`, `\"`)
+	})
 	lines := strings.Split(text, "\n")
 	for i, line := range lines[1:] {
 		if line != "" {

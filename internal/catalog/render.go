@@ -167,29 +167,29 @@ func (p Parameter) defaultText() string {
 	return "..."
 }
 
-// remarks are what is to be known before a call: effects, and what the product says.
+// remarks are what is to be known before a call: effects, and what the product says. That a
+// server which is not trusted claims to write is nothing new.
 func (e Entry) remarks() []string {
-	var effects []string
-	hints := e.Definition.Hints
+	effect, hints := "", e.Definition.Hints
 	switch {
 	case hints.ReadOnly != nil && *hints.ReadOnly:
-		effects = append(effects, "read-only")
+		effect = "read-only"
 	case hints.Destructive != nil && *hints.Destructive:
-		effects = append(effects, "writes, destructive")
-	case hints.ReadOnly != nil || hints.Destructive != nil:
-		effects = append(effects, "writes")
+		effect = "destructive"
+	case e.Trusted && (hints.ReadOnly != nil || hints.Destructive != nil):
+		effect = "writes"
 	}
-	if len(effects) > 0 && !e.Trusted {
-		effects[0] = "claims: " + effects[0]
+	if effect != "" && !e.Trusted {
+		effect = "claims: " + effect
 	}
-	return append(effects, e.Note)
+	return []string{effect, e.Note}
 }
 
 // doc is everything that is written about a tool, as text.
 func (e Entry) doc() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	if e.Definition.Title != "" && !strings.EqualFold(e.Definition.Title, e.Definition.Name) {
+	if title := words(cut(e.Definition.Title, maxIndexed)); len(title) > 0 && !slices.Equal(title, words(e.Definition.Name)) {
 		add("%s", prose(e.Definition.Title, maxParameter))
 	}
 	if text := prose(e.Definition.Description, maxProse); text != "" {

@@ -31,6 +31,9 @@ const (
 	coverage = 0.6
 )
 
+// maxQuery bounds what is looked at of a query, in characters, which a program writes.
+const maxQuery = 300
+
 // DefaultLimit is how many tools a search shows unless told otherwise, and MaxLimit how
 // many at most.
 const (
@@ -179,29 +182,37 @@ type hit struct {
 	score float64
 }
 
+// rank tries what the query says, then less than all of it, then words that look like it.
 func (c *Catalog) rank(query, module string) (hits []hit, guessed bool) {
-	query = strings.ToLower(strings.TrimSpace(query))
-	asked := unique(words(cut(query, maxIndexed)))
-	scored := func() {
-		hits = nil
-		for i, d := range c.index.documents {
-			if module != "" && c.entries[i].Module != module {
-				continue
-			}
-			if score := c.index.score(d, query, asked); score > 0 || query == "" {
-				hits = append(hits, hit{i, score})
-			}
-		}
+	query = strings.TrimSpace(cut(query, maxQuery))
+	asked := unique(words(query))
+	if hits = c.matching(query, module, asked, coverage); len(hits) > 0 || query == "" {
+		return hits, false
 	}
-	if scored(); len(hits) == 0 && query != "" {
-		asked, guessed = c.index.similar(asked), true
-		scored()
+	if hits = c.matching(query, module, asked, 0); len(hits) > 0 {
+		return hits, false
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) }) // else by name, as entries are
-	return hits, guessed
+	return c.matching(query, module, c.index.similar(asked), 0), true
 }
 
-func (x index) score(d document, query string, asked []string) float64 {
+// matching are the tools in which that part of the words is there, best first and else by
+// name, as entries are.
+func (c *Catalog) matching(query, module string, asked []string, part float64) []hit {
+	var hits []hit
+	query = strings.ToLower(query)
+	for i, d := range c.index.documents {
+		if module != "" && c.entries[i].Module != module {
+			continue
+		}
+		if score := c.index.score(d, query, asked, part); score > 0 || query == "" {
+			hits = append(hits, hit{i, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	return hits
+}
+
+func (x index) score(d document, query string, asked []string, part float64) float64 {
 	score, there := 0.0, 0
 	for _, word := range asked {
 		weight, having := d.weight(word), x.having[word]
@@ -214,7 +225,7 @@ func (x index) score(d document, query string, asked []string) float64 {
 		score += idf * weight * (k1 + 1) / (weight + k1*(1-b+b*d.length/x.average))
 	}
 	switch {
-	case len(asked) >= 3 && float64(there) < coverage*float64(len(asked)):
+	case len(asked) >= 3 && float64(there) < part*float64(len(asked)):
 		score = 0
 	case len(asked) > 1 && there == len(asked):
 		score *= allBonus
@@ -232,16 +243,16 @@ func (x index) score(d document, query string, asked []string) float64 {
 	return score
 }
 
-// weight is how much a word counts in a document; a word that begins with it, or with which
-// it begins (issues, issue), counts less.
+// weight is how much a word counts in a document; a word that begins with it counts less, and
+// so does one that it only ends longer than (issues, issue).
 func (d document) weight(word string) float64 {
-	const least = 3 // characters of a beginning
+	const least, ending = 3, 2 // bytes of a beginning, and of what may follow
 	if w := d.weights[word]; w > 0 {
 		return w
 	}
 	best := 0.0
 	for other, w := range d.weights {
-		if len(word) >= least && strings.HasPrefix(other, word) || len(other) > least && strings.HasPrefix(word, other) {
+		if len(word) >= least && strings.HasPrefix(other, word) || len(other) >= least && len(word)-len(other) <= ending && strings.HasPrefix(word, other) {
 			best = math.Max(best, w*asPrefix)
 		}
 	}
@@ -253,7 +264,7 @@ func (x index) similar(asked []string) []string {
 	all := slices.Sorted(maps.Keys(x.having))
 	var found []string
 	for _, word := range asked {
-		found = append(found, closest(word, all, 1, alike)...)
+		found = append(found, closest(word, all, maxClose, alike)...)
 	}
 	return unique(found)
 }

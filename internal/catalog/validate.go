@@ -63,48 +63,48 @@ func (e Entry) arguments(text []byte) (arguments, string) {
 	if text[0] != '{' {
 		return nil, "The arguments must be one JSON object of names and values."
 	}
-	if _, err := schema.Parse(text, MaxArguments); err != nil {
-		return nil, "The arguments are no JSON object that can be sent: " + visible.Line(err.Error()) + "."
+	root, err := schema.Parse(text, MaxArguments)
+	if err != nil {
+		return nil, unsendable(err)
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(text)) // strict: one member of each name, and UTF-8
 	if _, err := d.ReadToken(); err != nil {
-		return nil, "The arguments are no JSON object: " + visible.Line(err.Error()) + "."
+		return nil, unsendable(err)
 	}
-	var all arguments
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
+	all, seen := make(arguments, 0, len(root.Members)), make(map[string]bool, len(root.Members))
+	for d.PeekKind() != '}' {
+		a, err := readArgument(d)
 		if err != nil {
-			return nil, "The arguments are no JSON object: " + visible.Line(err.Error()) + "."
+			return nil, unsendable(err)
 		}
-		a := argument{name: name.String()}
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, fmt.Sprintf("%s is no JSON value that can be sent: %s.", shownName(a.name), visible.Line(err.Error()))
+		// As no name came twice so far, members stand in the same order here and there.
+		a.value = root.Members[len(all)].Value
+		if raw, ok := e.raw[a.name]; ok {
+			a.name = raw
 		}
-		a.text = value.Clone()
-		if a.value, err = schema.Parse(a.text, MaxArguments); err != nil {
-			return nil, fmt.Sprintf("%s cannot be sent: %v.", shownName(a.name), err)
-		}
-		a.name = e.raw(a.name)
-		if slices.ContainsFunc(all, func(other argument) bool { return other.name == a.name }) {
+		if seen[a.name] {
 			return nil, fmt.Sprintf("%s is given twice, by its name in Python and by the server's: give one of them.", shownName(a.name))
 		}
+		seen[a.name] = true
 		all = append(all, a)
 	}
 	return all, ""
 }
 
-// raw is the server's name of an argument.
-func (e Entry) raw(name string) string {
-	if _, ok := e.parameter(name); ok {
-		return name
+func unsendable(err error) string {
+	return "The arguments are no JSON object that can be sent: " + visible.Line(err.Error()) + "."
+}
+
+// readArgument reads a name and a value.
+func readArgument(d *jsontext.Decoder) (argument, error) {
+	name, err := d.ReadToken()
+	if err != nil {
+		return argument{}, err
 	}
-	for _, p := range e.Parameters {
-		if p.Python == name {
-			return p.Raw
-		}
-	}
-	return name
+	a := argument{name: name.String()}
+	value, err := d.ReadValue()
+	a.text = value.Clone()
+	return a, err
 }
 
 // filled adds defaults of parameters that the schema requires: some libraries list a
@@ -113,8 +113,12 @@ func (e Entry) filled(all arguments) arguments {
 	if e.input.root == nil {
 		return all
 	}
+	given := make(map[string]bool, len(all))
+	for _, a := range all {
+		given[a.name] = true
+	}
 	for _, p := range e.Parameters {
-		if !p.mandatory || p.Default == nil || slices.ContainsFunc(all, func(a argument) bool { return a.name == p.Raw }) {
+		if !p.mandatory || p.Default == nil || given[p.Raw] {
 			continue
 		}
 		if text, err := marshal(p.Default.Any()); err == nil {

@@ -13,6 +13,10 @@
 // also below not, oneOf and if. The server checks its arguments itself: checking them
 // here tells a program early and in plain words how to mend its call.
 //
+// The library is santhosh-tekuri/jsonschema, because it tells all that is wrong with a value,
+// each with its place, where google/jsonschema-go tells the first thing as a sentence of its
+// own, and because it ends on schemas that refer to themselves.
+//
 // Reading, compiling and checking are bounded in size, depth and steps, whatever the schema
 // says: see [MaxBytes] and its neighbours.
 package schema
@@ -23,6 +27,7 @@ import "errors"
 const (
 	MaxBytes      = 1 << 20 // of a schema
 	MaxDepth      = 128     // of a schema or a value
+	MaxValues     = 1 << 19 // in a schema or a value; each takes about 100 bytes while it is looked at
 	MaxSubschemas = 4000    // of one schema; compiling takes time in the square of it
 	MaxSteps      = 1 << 20 // of checking the largest value; a small one has fewer, see steps
 	maxNumber     = 400     // digits or exponent of a number: 1e999999999 would fill the memory

@@ -47,7 +47,8 @@ func Parse(text []byte, maxBytes int) (*Node, error) {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(text), maxBytes)
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	n, err := read(d)
+	p := &parser{Decoder: d}
+	n, err := p.read()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,16 @@ func Parse(text []byte, maxBytes int) (*Node, error) {
 	return n, nil
 }
 
-func read(d *jsontext.Decoder) (*Node, error) {
+type parser struct {
+	*jsontext.Decoder
+
+	values int // that were read
+}
+
+func (d *parser) read() (*Node, error) {
+	if d.values++; d.values > MaxValues {
+		return nil, fmt.Errorf("%w: more than %d values", ErrTooLarge, MaxValues)
+	}
 	if d.StackDepth() > MaxDepth {
 		return nil, fmt.Errorf("%w: nested deeper than %d", ErrTooLarge, MaxDepth)
 	}
@@ -67,9 +77,9 @@ func read(d *jsontext.Decoder) (*Node, error) {
 	}
 	switch token.Kind() {
 	case '{':
-		return readObject(d)
+		return d.readObject()
 	case '[':
-		return readArray(d)
+		return d.readArray()
 	case '"':
 		return &Node{Kind: String, Text: token.String()}, nil
 	case '0':
@@ -82,7 +92,7 @@ func read(d *jsontext.Decoder) (*Node, error) {
 	}
 }
 
-func readObject(d *jsontext.Decoder) (*Node, error) {
+func (d *parser) readObject() (*Node, error) {
 	n, at := &Node{Kind: Object}, map[string]int{}
 	for d.PeekKind() != '}' {
 		name, err := d.ReadToken()
@@ -90,7 +100,7 @@ func readObject(d *jsontext.Decoder) (*Node, error) {
 			return nil, err
 		}
 		m := Member{Name: name.String()} // before the next token is read over it
-		if m.Value, err = read(d); err != nil {
+		if m.Value, err = d.read(); err != nil {
 			return nil, err
 		}
 		if i, again := at[m.Name]; again {
@@ -104,10 +114,10 @@ func readObject(d *jsontext.Decoder) (*Node, error) {
 	return n, err
 }
 
-func readArray(d *jsontext.Decoder) (*Node, error) {
+func (d *parser) readArray() (*Node, error) {
 	n := &Node{Kind: Array}
 	for d.PeekKind() != ']' {
-		item, err := read(d)
+		item, err := d.read()
 		if err != nil {
 			return nil, err
 		}
