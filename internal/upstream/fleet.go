@@ -78,7 +78,7 @@ func New(specs []Spec, o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{opts: o, byName: map[string]*server{}}
-	find := &searcher{environ: o.Environ}
+	find := &searcher{environ: o.Environ, patience: shellTime}
 	for _, s := range specs {
 		if s.Name == "" || f.byName[s.Name] != nil {
 			return nil, fmt.Errorf("server %q in %s: it has no name, or that of another one", s.Name, origin(s))

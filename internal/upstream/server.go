@@ -167,18 +167,19 @@ func (v *server) pause(ctx context.Context, to State, reason string, d time.Dura
 
 // connect begins a session, within the startup timeout.
 func (v *server) connect(ctx context.Context) (*session, listing, error) {
-	ctx, stop := within(ctx, v.opts.Clock, v.spec.startupTimeout(), errStartup)
-	defer stop()
-	l, err := v.dial(ctx)
+	l, err := v.dial(ctx) // it may ask a login shell, which is bounded by itself
 	if err != nil {
 		return nil, listing{}, err
 	}
+	outer := ctx
+	ctx, stop := within(ctx, v.opts.Clock, v.spec.startupTimeout(), errStartup)
+	defer stop()
 	s, tools, err := open(ctx, v.spec, v.opts, l)
 	if err == nil {
 		return s, tools, nil
 	}
 	if ctx.Err() == nil && v.older(l) {
-		return v.connect(ctx)
+		return v.connect(outer)
 	}
 	v.remember(l)
 	reason := l.explain(err)
