@@ -222,6 +222,21 @@ var modes = map[string]func(request) bool{
 		say(q.ID, string(p.Arguments.Result))
 		return true
 	},
+	"large": func(q request) bool {
+		if q.Method != "tools/call" {
+			return false
+		}
+		var p struct {
+			Arguments struct {
+				Bytes int `json:"bytes"`
+			} `json:"arguments"`
+		}
+		if err := json.Unmarshal(q.Params, &p); err != nil {
+			panic(err)
+		}
+		say(q.ID, `{"content":[{"type":"text","text":"`+strings.Repeat("x", p.Arguments.Bytes)+`"}]}`)
+		return true
+	},
 	"refuses": func(q request) bool {
 		if q.Method != "tools/call" {
 			return false

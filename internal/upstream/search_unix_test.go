@@ -58,7 +58,7 @@ func TestAProgramThatIsNotThereSaysHowToGetIt(t *testing.T) {
 
 func TestAShellThatHangsIsNotWaitedForWithoutEnd(t *testing.T) {
 	environ, folder := home(t)
-	write(t, folder+"/shell", "#!/bin/sh\nprintf '\\036gearbox\\036/from/before\\036gearbox\\036'\nsleep 600\n")
+	write(t, folder+"/shell", "#!/bin/sh\nprintf '\\036gearbox\\036/from/before\\036gearbox\\036'\n/bin/sleep 600\n")
 	s := &searcher{environ: environ, patience: 200 * time.Millisecond}
 	if path := s.loginPath(t.Context()); path != "/from/before" {
 		t.Errorf("%q", path)
