@@ -137,12 +137,14 @@ type teed struct {
 	io.ReadCloser
 	to    *answer
 	limit int
+	note  func(error)
 }
 
 func (t *teed) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
 		if e := t.to.write(p[:n], t.limit); e != nil {
+			t.note(e)
 			return 0, e
 		}
 	}

@@ -96,7 +96,8 @@ func (v *server) broken(ctx context.Context, s *session, err error) error {
 	select {
 	case <-s.gone:
 		e.Reason = "the session ended while the call was under way, which may have been carried out: " + v.mask.text(s.why)
-	case <-v.opts.Clock.After(2 * leaveTime):
+	case <-v.opts.Clock.After(s.link.grace()):
+		e.Reason = v.mask.text(s.link.explain(err))
 	case <-ctx.Done():
 	}
 	return e

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
 
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
+	"github.com/gearbox-mcp/gearbox/internal/upstream/oauth"
 )
 
 // Options are what a fleet is given. The zero value works.
@@ -27,6 +29,8 @@ type Options struct {
 	OnChange func(server string)
 	// Elicit asks a person for a server; nil declines in their place.
 	Elicit func(context.Context, Question) (Reply, error)
+	// Vault holds the logins of servers that ask for OAuth; nil is none.
+	Vault *oauth.Vault
 	// MaxMessage is the longest message that is taken of a server, in bytes; 0 is
 	// [DefaultMaxMessage].
 	MaxMessage int
@@ -62,6 +66,7 @@ func (o Options) filled() (Options, error) {
 // may be called at once.
 type Fleet struct {
 	opts    Options
+	auth    *http.Client // for authorization servers
 	servers []*server
 	byName  map[string]*server
 
@@ -78,12 +83,13 @@ func New(specs []Spec, o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{opts: o, byName: map[string]*server{}}
-	find := &searcher{environ: o.Environ}
+	f.auth = oauth.NewClient()
+	find := &searcher{environ: o.Environ, patience: shellTime}
 	for _, s := range specs {
 		if s.Name == "" || f.byName[s.Name] != nil {
 			return nil, fmt.Errorf("server %q in %s: it has no name, or that of another one", s.Name, origin(s))
 		}
-		v := newServer(s, &f.opts, find)
+		v := newServer(s, &f.opts, find, f.auth)
 		f.servers, f.byName[s.Name] = append(f.servers, v), v
 	}
 	return f, nil
@@ -114,6 +120,7 @@ func (f *Fleet) Close() error {
 		end()
 	}
 	f.work.Wait()
+	f.auth.CloseIdleConnections()
 	return nil
 }
 

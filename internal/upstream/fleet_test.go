@@ -36,7 +36,7 @@ func TestACallReachesAnHonestServer(t *testing.T) {
 }
 
 func TestTwentyMegabytesPassAndMoreThanIsAcceptedFailsTheServer(t *testing.T) {
-	f := fleetOf(t, Options{MaxMessage: 21 << 20}, spec(t, "honest", "honest"))
+	f := fleetOf(t, Options{MaxMessage: 21 << 20}, spec(t, "honest", "large"))
 	r, err := f.Call(bounded(t), "honest", "large", fmt.Appendf(nil, `{"bytes":%d}`, 20<<20))
 	if err != nil || len(r.Blocks[0].Text) != 20<<20 {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestTwentyMegabytesPassAndMoreThanIsAcceptedFailsTheServer(t *testing.T) {
 	if !errors.As(err, &gone) || !strings.Contains(err.Error(), "longer than is accepted") {
 		t.Errorf("%v", err)
 	}
-	if r, err := f.Call(bounded(t), "honest", "echo", []byte(`{"text":"again"}`)); err != nil || r.Blocks[0].Text != "again" {
+	if r, err := f.Call(bounded(t), "honest", "one", []byte(`{"bytes":5}`)); err != nil || r.Blocks[0].Text != "xxxxx" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

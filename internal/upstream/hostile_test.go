@@ -77,7 +77,14 @@ func raw(on func(request) bool) {
 			return
 		}
 		var q request
-		if json.Unmarshal(line, &q) != nil || on != nil && on(q) {
+		if json.Unmarshal(line, &q) != nil {
+			continue
+		}
+		if q.Method == "" {
+			answered(line)
+			continue
+		}
+		if on != nil && on(q) {
 			continue
 		}
 		switch {
@@ -181,8 +188,8 @@ var modes = map[string]func(request) bool{
 		if q.Method != "tools/list" {
 			return false
 		}
-		say(q.ID, `{"tools":[null,{"name":""},{"name":"a\u0007b"},{"name":"good","description":5},{"name":"big","description":"`+strings.Repeat("x", MaxDefinition)+`"},
-			{"name":"twice"},{"name":"twice"},{"name":"fine","inputSchema":{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"string"}}}}]}`)
+		say(q.ID, `{"tools":[null,{"name":""},{"name":"a\u0007b"},{"name":"good","description":5},{"name":"big","description":"`+strings.Repeat("x", MaxDefinition)+`"},`+
+			`{"name":"twice"},{"name":"twice"},{"name":"fine","inputSchema":{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"string"}}}}]}`)
 		return true
 	},
 	"changes": func(q request) bool {
@@ -213,6 +220,21 @@ var modes = map[string]func(request) bool{
 			panic(err)
 		}
 		say(q.ID, string(p.Arguments.Result))
+		return true
+	},
+	"large": func(q request) bool {
+		if q.Method != "tools/call" {
+			return false
+		}
+		var p struct {
+			Arguments struct {
+				Bytes int `json:"bytes"`
+			} `json:"arguments"`
+		}
+		if err := json.Unmarshal(q.Params, &p); err != nil {
+			panic(err)
+		}
+		say(q.ID, `{"content":[{"type":"text","text":"`+strings.Repeat("x", p.Arguments.Bytes)+`"}]}`)
 		return true
 	},
 	"refuses": func(q request) bool {
@@ -247,9 +269,23 @@ var modes = map[string]func(request) bool{
 	},
 }
 
+// answered takes a response to a question, and answers the call in which it was asked
+// with all of them.
+func answered(line []byte) {
+	asked.answers = append(asked.answers, string(line))
+	if len(asked.answers) == 3 {
+		text, err := json.Marshal(strings.Join(asked.answers, ""))
+		if err != nil {
+			panic(err)
+		}
+		say(asked.call, `{"content":[{"type":"text","text":`+string(text)+`}]}`)
+	}
+}
+
 // asked is what a raw server remembers; there is one in a process.
 var asked struct {
-	pages int
-	call  json.RawMessage
-	held  []json.RawMessage
+	pages   int
+	call    json.RawMessage
+	held    []json.RawMessage
+	answers []string
 }

@@ -19,6 +19,9 @@ type link interface {
 	// speaksOld reports, after the cut, whether the server may be one that only older means
 	// reach: SSE, or the protocol with sessions.
 	speaksOld() bool
+	// grace is how long the end of a session can take to be known after a call has failed
+	// because of it.
+	grace() time.Duration
 	// last is the end of what the server writes beside the protocol.
 	last() string
 	// ignored counts what is no message, with the beginning of the first.

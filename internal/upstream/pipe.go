@@ -49,6 +49,7 @@ func (p *pipe) read(l *lines) {
 			err = io.EOF
 		}
 		if !p.give(incoming{m, err}) || err != nil {
+			_, _ = io.Copy(io.Discard, p.in) // a program that cannot write cannot end
 			return
 		}
 	}

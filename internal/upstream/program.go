@@ -142,7 +142,10 @@ func (p *program) version() string {
 
 // speaksOld reports whether the program ended by itself before a session began: some do
 // when they meet a request that they do not know.
-func (p *program) speaksOld() bool { return !p.stopped }
+func (p *program) speaksOld() bool {
+	f := p.watched.failure()
+	return !p.stopped && (f == nil || errors.Is(f, io.EOF))
+}
 
 // cut ends the program: its input ends, then it is asked to end, then it is killed.
 func (p *program) cut() {
@@ -169,7 +172,9 @@ func (p *program) explain(err error) string {
 	if p.stopped {
 		reason = "the program closed its standard output"
 	}
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, mcp.ErrConnectionClosed) {
+	if f := p.watched.failure(); f != nil && !errors.Is(f, io.EOF) {
+		reason, err = f.Error(), f
+	} else if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, mcp.ErrConnectionClosed) {
 		reason = err.Error()
 	}
 	if n, _ := p.noise.seen(); n > 0 && !errors.Is(err, errNoise) {
@@ -187,6 +192,9 @@ func ended(err error) string {
 	}
 	return err.Error()
 }
+
+// grace is how long a program takes to end at most.
+func (*program) grace() time.Duration { return 3 * leaveTime }
 
 func (p *program) last() string { return p.stderr.text() }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,6 +41,8 @@ func reach(s Spec, o *Options, sse bool, handler auth.OAuthHandler) (*remote, er
 func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 	client := &http.Client{Transport: r.trip, CheckRedirect: r.trip.redirect}
 	if r.sse {
+		// The SDK binds the stream to the context, which is that of the start alone.
+		ctx = context.WithoutCancel(ctx)
 		c, err := (&mcp.SSEClientTransport{Endpoint: r.spec.URL, HTTPClient: client, MaxEventSize: r.opts.MaxMessage}).Connect(ctx)
 		if err != nil {
 			return nil, err
@@ -62,6 +65,9 @@ func (r *remote) version() string {
 const sessionful = "2025-11-25"
 
 func (r *remote) cut() { r.trip.close() }
+
+// grace is short: what fails the session is seen before the call that it fails.
+func (*remote) grace() time.Duration { return drainTime }
 
 func (r *remote) last() string { return "" }
 

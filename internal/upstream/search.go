@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 )
 
 // searcher finds programs. A process that a desktop started has a short PATH: what the
@@ -16,7 +17,10 @@ import (
 type searcher struct {
 	environ func() []string
 
-	once  sync.Once
+	patience time.Duration // with the login shell
+
+	mu    sync.Mutex // guards what follows, and is held while the shell is asked
+	asked bool
 	login string // PATH of the login shell; empty if it told none
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/gearbox-mcp/gearbox/internal/logging"
@@ -21,6 +23,7 @@ type server struct {
 	opts  *Options
 	mask  *mask
 	find  *searcher
+	auth  auth.OAuthHandler   // nil where no login is used
 	turns *semaphore.Weighted // first come, first served
 	wake  chan struct{}       // has one element when a lazy server is needed
 
@@ -44,13 +47,14 @@ type server struct {
 	old bool
 }
 
-func newServer(s Spec, o *Options, find *searcher) *server {
+func newServer(s Spec, o *Options, find *searcher, client *http.Client) *server {
 	v := &server{
 		spec: s, opts: o, mask: newMask(s, o.Redactor), find: find,
 		turns: semaphore.NewWeighted(int64(max(1, s.concurrency()))),
 		wake:  make(chan struct{}, 1), turned: make(chan struct{}),
 		state: Starting, since: o.Clock.Now(),
 	}
+	v.auth = keeper(s, o, client, v.mask)
 	switch fault := s.fault(); {
 	case s.Disabled:
 		v.state, v.reason = Disabled, "it is disabled in "+origin(s)
@@ -167,18 +171,19 @@ func (v *server) pause(ctx context.Context, to State, reason string, d time.Dura
 
 // connect begins a session, within the startup timeout.
 func (v *server) connect(ctx context.Context) (*session, listing, error) {
-	ctx, stop := within(ctx, v.opts.Clock, v.spec.startupTimeout(), errStartup)
-	defer stop()
-	l, err := v.dial(ctx)
+	l, err := v.dial(ctx) // it may ask a login shell, which is bounded by itself
 	if err != nil {
 		return nil, listing{}, err
 	}
+	outer := ctx
+	ctx, stop := within(ctx, v.opts.Clock, v.spec.startupTimeout(), errStartup)
+	defer stop()
 	s, tools, err := open(ctx, v.spec, v.opts, l)
 	if err == nil {
 		return s, tools, nil
 	}
 	if ctx.Err() == nil && v.older(l) {
-		return v.connect(ctx)
+		return v.connect(outer)
 	}
 	v.remember(l)
 	reason := l.explain(err)
@@ -211,7 +216,7 @@ func (v *server) dial(ctx context.Context) (link, error) {
 		p.old = old
 		return p, nil
 	}
-	return reach(v.spec, v.opts, v.spec.Transport == SSE || v.spec.Transport == Auto && old, nil)
+	return reach(v.spec, v.opts, v.spec.Transport == SSE || v.spec.Transport == Auto && old, v.auth)
 }
 
 // older reports whether the server is to be tried by older means, which it then is from

@@ -110,6 +110,10 @@ func (n *session) newClient() *mcp.Client {
 	return c
 }
 
+// codeDeclined is the code that the protocol's own example has for a request that the
+// user rejects. That for an unknown method the SDK would put into words of its own.
+const codeDeclined = -1
+
 // decline refuses what a server asks of us that we do not offer, in words.
 func (n *session) decline(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, q mcp.Request) (mcp.Result, error) {
@@ -125,7 +129,7 @@ func (n *session) decline(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}
 		if offer != "" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "declined: this client offers no server " + offer}
+			return nil, &jsonrpc.Error{Code: codeDeclined, Message: "declined: this client offers no server " + offer}
 		}
 		return next(ctx, method, q)
 	}

@@ -19,17 +19,20 @@ const pathMark = "\x1egearbox\x1e"
 // loginPath is the PATH that the user's login shell has; empty if it tells none in time.
 // The shell is asked once.
 func (s *searcher) loginPath(ctx context.Context) string {
-	s.once.Do(func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shellTime)
-		defer stop()
-		for _, options := range []string{"-lc", "-ilc"} { // some set PATH only where it is interactive
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, options := range []string{"-lc", "-ilc"} { // some set PATH only where it is interactive
+		if !s.asked {
 			s.login = joined(s.login, s.ask(ctx, options))
 		}
-	})
+	}
+	s.asked = s.asked || ctx.Err() == nil
 	return s.login
 }
 
 func (s *searcher) ask(ctx context.Context, options string) string {
+	ctx, stop := context.WithTimeout(ctx, s.patience)
+	defer stop()
 	ours := s.environ()
 	shell, _ := lookup(ours, "SHELL")
 	if shell == "" {
@@ -41,7 +44,7 @@ func (s *searcher) ask(ctx context.Context, options string) string {
 	c.Dir = os.TempDir()
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // an interactive one would take our terminal
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = shellTime / 10
+	c.WaitDelay = drainTime
 	out := &limited{max: maxReason}
 	c.Stdout = out
 	_ = subprocess.Run(c) // what it printed before it failed counts

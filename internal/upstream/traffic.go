@@ -15,6 +15,7 @@ import (
 // drops what nobody waits for before it can pile up.
 type traffic struct {
 	mcp.Connection
+	failures
 	noise *noise
 
 	mu    sync.Mutex // guards what follows
@@ -33,13 +34,17 @@ var errAsks = fmt.Errorf("the server sent more than %d requests of its own witho
 // Read implements [mcp.Connection].
 func (t *traffic) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
+		keep := false
 		m, err := t.Connection.Read(ctx)
+		if err == nil {
+			keep, err = t.incoming(m)
+		}
 		if err != nil {
+			t.note(err)
 			return nil, err
 		}
-		keep, err := t.incoming(m)
-		if err != nil || keep {
-			return m, err
+		if keep {
+			return m, nil
 		}
 	}
 }

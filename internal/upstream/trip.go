@@ -172,7 +172,7 @@ func silent(q *http.Request) *http.Response {
 // answer bounds an answer, and keeps what the call waits for.
 func (t *trip) answer(q *http.Request, a *http.Response, release func()) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	want := expected(q.Context())
+	want := t.wanted(q)
 	if want != nil {
 		want.begin(q)
 	}
@@ -184,7 +184,7 @@ func (t *trip) answer(q *http.Request, a *http.Response, release func()) (*http.
 	if kind == "text/event-stream" {
 		a.Body = &held{a.Body, release}
 		if want != nil {
-			a.Body = &teed{a.Body, want, t.opts.MaxMessage}
+			a.Body = &teed{a.Body, want, t.opts.MaxMessage, t.note}
 		}
 		return a, nil
 	}
@@ -200,6 +200,15 @@ func (t *trip) answer(q *http.Request, a *http.Response, release func()) (*http.
 	return a, nil
 }
 
+// wanted is what waits for what comes in answer to a request. Over SSE that is no answer
+// to any: it comes by the one stream.
+func (t *trip) wanted(q *http.Request) *answer {
+	if t.sse {
+		return nil
+	}
+	return expected(q.Context())
+}
+
 // refused reads an answer that is none of success, and notes it.
 func (t *trip) refused(q *http.Request, a *http.Response) (*http.Response, error) {
 	text, err := io.ReadAll(io.LimitReader(a.Body, maxReason))
@@ -208,7 +217,7 @@ func (t *trip) refused(q *http.Request, a *http.Response) (*http.Response, error
 		return nil, err
 	}
 	a.Body = io.NopCloser(bytes.NewReader(text))
-	if want := expected(q.Context()); want != nil {
+	if want := t.wanted(q); want != nil {
 		want.answered(text)
 	}
 	if !t.matters(q, a.StatusCode) {
