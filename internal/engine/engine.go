@@ -33,7 +33,7 @@ const (
 	retryAfter = 2 * time.Second
 )
 
-// Config is what an Engine needs. The interfaces are required.
+// Config is what an Engine needs. The interfaces are required, where nothing else is said.
 type Config struct {
 	Journal Journal
 	Gears   Gears
@@ -44,6 +44,8 @@ type Config struct {
 	Getenv func(name string) (string, bool)
 	Clock  Clock
 	Logger *slog.Logger
+	// Tools are those of other servers that programs may call; nil for none.
+	Tools Tools
 	// Instance is the name of this process in the journal, and Elsewhere speaks with the
 	// others; nil where the journal is this engine's alone.
 	Instance  string
@@ -79,6 +81,9 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Elsewhere == nil {
 		c.Elsewhere = nobody{}
+	}
+	if c.Tools == nil {
+		c.Tools = noTools{}
 	}
 	e := &Engine{c: c, live: map[execution.ID]*operation{}}
 	e.SetQueue(c.Queue)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/authz"
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
@@ -74,6 +75,32 @@ type Children interface {
 // Door is the only way to a permit.
 type Door interface {
 	Authorize(context.Context, authz.Action) (authz.Permit, error)
+}
+
+// Caller is in whose name a program calls tools.
+type Caller struct {
+	Operation execution.ID
+	Principal execution.Principal
+	Client    execution.Client
+	Gear      gear.Frozen
+}
+
+// Tools answers what a program asks of the tools of other servers: the call that its head
+// and body say, which [bridge.ReadCall] has let pass. Whatever fails is an answer with an
+// Error. Answer is called by many goroutines at once and returns when ctx ends: then
+// nobody is left to hear it.
+type Tools interface {
+	Answer(ctx context.Context, c Caller, head bridge.CallHead, body []byte) (bridge.AnswerHead, []byte)
+}
+
+// noTools answers where no server is configured.
+type noTools struct{}
+
+func (noTools) Answer(_ context.Context, _ Caller, head bridge.CallHead, _ []byte) (bridge.AnswerHead, []byte) {
+	return bridge.AnswerHead{Error: &bridge.CallError{
+		Class: "ServerUnavailable", Server: head.Server, Tool: head.Tool,
+		Message: "no MCP servers are configured: the operator starts Gearbox with --mcp-servers FILE to have some",
+	}}, nil
 }
 
 // Exists reports whether a path exists on the host: only such a path can be asked for.

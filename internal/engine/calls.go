@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+)
+
+// maxLookups bounds the questions of a run that call no tool: for names, searches,
+// descriptions. They cost nobody else anything, but they cost.
+const maxLookups = 1000
+
+// callLimit is the class of the error of a call that is one too many.
+const callLimit = "CallLimitExceeded"
+
+// calls are the tool calls of one run: what is due, and what was made. take belongs to
+// the goroutine that reads the bridge.
+type calls struct {
+	conn   bridge.Conn
+	tools  Tools
+	caller Caller
+	clock  Clock
+	limit  int
+
+	ctx    context.Context // ends when the program can read no answer any more
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	// room bounds the answers that a program has not read, beside the calls that are due:
+	// one that reads none is not read from either.
+	room chan struct{}
+
+	mu             sync.Mutex // guards what follows
+	due            map[uint32]int
+	held           int // bytes of arguments of those that are due
+	made, lookedUp int
+	ledger         ledger
+}
+
+func (e *Engine) callsOf(op *operation, conn bridge.Conn) *calls {
+	c := &calls{
+		conn: conn, tools: e.c.Tools, clock: e.c.Clock, limit: op.limits.ToolCalls,
+		caller: Caller{Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: op.gear},
+		room:   make(chan struct{}, 2*bridge.MaxCalls), due: map[uint32]int{},
+	}
+	c.ctx, c.cancel = context.WithCancel(op.ctx)
+	return c
+}
+
+// take answers one call frame, beside the reading of the next. The error is that of a
+// program that breaks the protocol.
+func (c *calls) take(f bridge.Frame) error {
+	head, body, err := bridge.ReadCall(f)
+	if err != nil {
+		return err
+	}
+	select {
+	case c.room <- struct{}{}:
+	case <-c.ctx.Done():
+		return nil // the next read tells
+	}
+	entry, refusal, err := c.admit(f.ID, head, len(body))
+	switch {
+	case err != nil:
+		<-c.room
+		return err
+	case refusal != nil:
+		defer func() { <-c.room }()
+		c.write(f.ID, bridge.AnswerHead{Error: refusal}, nil)
+		return nil
+	}
+	c.work.Go(func() {
+		defer func() { <-c.room }()
+		c.answer(f.ID, entry, head, body)
+	})
+	return nil
+}
+
+// admit makes a call due, or tells why it is refused.
+func (c *calls) admit(id uint32, head bridge.CallHead, size int) (entry int, refusal *bridge.CallError, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, used := c.due[id]; used {
+		return 0, nil, fmt.Errorf("%w: a call with the id %d, whose answer is due", bridge.ErrProtocol, id)
+	}
+	calls := head.Want == bridge.WantCall || head.Want == bridge.WantRead
+	if calls {
+		entry = c.ledger.open(head)
+	}
+	if why := c.tooMany(calls, size); why != "" {
+		refusal = &bridge.CallError{Class: callLimit, Message: why, Server: head.Server, Tool: head.Tool}
+		c.ledger.close(entry, 0, refusal)
+		return entry, refusal, nil
+	}
+	if calls {
+		c.made++
+	} else {
+		c.lookedUp++
+	}
+	c.due[id] = size
+	c.held += size
+	return entry, nil, nil
+}
+
+// tooMany tells which bound one more call would exceed. The mutex is held.
+func (c *calls) tooMany(calls bool, size int) string {
+	switch {
+	case calls && c.made >= c.limit:
+		return fmt.Sprintf("this run has made %d tool calls, which is all that the gear %s lets a run make (limits.tool_calls). Do with fewer, or split the work over several runs; the operator can raise the limit", c.made, c.caller.Gear.Name())
+	case !calls && c.lookedUp >= maxLookups:
+		return fmt.Sprintf("this run has looked tools up %d times, which is all that a run may: keep what was found", c.lookedUp)
+	case len(c.due) >= bridge.MaxCalls:
+		return fmt.Sprintf("%d calls of this run are under way, which is all that a run may have at once: wait for some before making more", len(c.due))
+	case c.held+size > bridge.MaxArgumentsDue:
+		return fmt.Sprintf("the arguments of the calls under way would be over %v together: wait for some before making more", execution.Bytes(bridge.MaxArgumentsDue))
+	}
+	return ""
+}
+
+// answer has one call answered. Its id is free before the program can have read that.
+func (c *calls) answer(id uint32, entry int, head bridge.CallHead, body []byte) {
+	began := c.clock.Now()
+	answer, value := c.tools.Answer(c.ctx, c.caller, head, body)
+	if size := len(value); size > maxAnswer {
+		answer, value = tooLarge(head, size), nil
+	}
+	c.mu.Lock()
+	c.held -= c.due[id]
+	delete(c.due, id)
+	if c.ctx.Err() == nil { // otherwise nobody learns how it went, and it stays cancelled
+		c.ledger.close(entry, c.clock.Now().Sub(began), answer.Error)
+	}
+	c.mu.Unlock()
+	c.write(id, answer, value)
+}
+
+// maxAnswer bounds a value, in bytes, so that a frame holds it with its head.
+const maxAnswer = bridge.DefaultMaxFrame - 1<<20
+
+func tooLarge(head bridge.CallHead, size int) bridge.AnswerHead {
+	return bridge.AnswerHead{Error: &bridge.CallError{
+		Class: "ToolError", Server: head.Server, Tool: head.Tool,
+		Message: fmt.Sprintf("the answer has %d bytes, and a program can be given %v at once: ask the tool for less", size, execution.Bytes(maxAnswer)),
+	}}
+}
+
+// write sends an answer. A program that has gone needs none.
+func (c *calls) write(id uint32, answer bridge.AnswerHead, value []byte) {
+	f, err := bridge.NewFrame(bridge.Call, id, answer, value)
+	if err == nil && len(f.Head)+len(f.Body)+4 > bridge.DefaultMaxFrame {
+		// Only lists of very many parts are that long.
+		f, err = bridge.NewFrame(bridge.Call, id, tooLarge(bridge.CallHead{}, len(f.Head)), nil)
+	}
+	if err == nil {
+		_ = c.conn.WriteFrame(f)
+	}
+}
+
+// stop cancels the calls that are due: the program has ended, or cannot be answered.
+func (c *calls) stop() { c.cancel() }
+
+// end waits until nothing of the calls is left. The program has stopped by now, so that
+// nobody reads what is still being written.
+func (c *calls) end() ledger {
+	c.cancel()
+	if len(c.room) > 0 {
+		_ = c.conn.Close()
+	}
+	c.work.Wait()
+	return c.ledger
+}
