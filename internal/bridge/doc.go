@@ -45,8 +45,8 @@
 // the guest's place, the stream ends as it starts, and its exit status is all
 // there is. A result comes only when the shell could not be started.
 //
-// A guest that does not know a kind answers nothing and parks. display, ask, progress
-// and cancel are reserved. The heads of the kinds in use are the exported Head types of
+// A guest that does not know a kind answers nothing and parks. display, ask and
+// progress are reserved. The heads of the kinds in use are the exported Head types of
 // this package.
 //
 // # Calls
@@ -55,9 +55,10 @@
 //
 //	guest → host  call      [CallHead]; body: the arguments, where it wants a tool called
 //	host → guest  call      [AnswerHead], with the id of the call; body: the value
+//	guest → host  cancel    {}, with the id of the call: nobody waits for it any more
 //
 // The program chooses the id, which is its own until the answer is written. Answers come
-// in any order. The host takes at most [MaxCalls] calls that are due, with
+// in any order, also to calls that were cancelled. To cancel what is not due does nothing. The host takes at most [MaxCalls] calls that are due, with
 // [MaxArgumentsDue] bytes of arguments together; one more is answered at once with the
 // error CallLimitExceeded. An id that is used while its answer is due, a head or
 // arguments over their limits ([ReadCall]), and any other kind of frame are errors

@@ -33,17 +33,27 @@ type calls struct {
 	room chan struct{}
 
 	mu             sync.Mutex // guards what follows
-	due            map[uint32]int
+	due            map[uint32]*call
 	held           int // bytes of arguments of those that are due
 	made, lookedUp int
 	ledger         ledger
+}
+
+// call is one call that is not answered yet.
+type call struct {
+	id     uint32
+	head   bridge.CallHead
+	body   []byte
+	entry  int // in the ledger
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
 func (e *Engine) callsOf(op *operation, conn bridge.Conn) *calls {
 	c := &calls{
 		conn: conn, tools: e.c.Tools, clock: e.c.Clock, limit: op.limits.ToolCalls,
 		caller: Caller{Operation: op.id, Principal: op.request.Principal, Client: op.request.Client, Gear: op.gear},
-		room:   make(chan struct{}, 2*bridge.MaxCalls), due: map[uint32]int{},
+		room:   make(chan struct{}, 2*bridge.MaxCalls), due: map[uint32]*call{},
 	}
 	c.ctx, c.cancel = context.WithCancel(op.ctx)
 	return c
@@ -61,47 +71,56 @@ func (c *calls) take(f bridge.Frame) error {
 	case <-c.ctx.Done():
 		return nil // the next read tells
 	}
-	entry, refusal, err := c.admit(f.ID, head, len(body))
-	switch {
-	case err != nil:
-		<-c.room
-		return err
-	case refusal != nil:
+	one, refusal, err := c.admit(f.ID, head, body)
+	if one == nil {
 		defer func() { <-c.room }()
-		c.write(f.ID, bridge.AnswerHead{Error: refusal}, nil)
-		return nil
+		if refusal != nil {
+			c.write(f.ID, bridge.AnswerHead{Error: refusal}, nil)
+		}
+		return err
 	}
 	c.work.Go(func() {
 		defer func() { <-c.room }()
-		c.answer(f.ID, entry, head, body)
+		c.answer(one)
 	})
 	return nil
 }
 
+// giveUp cancels a call, if it is due.
+func (c *calls) giveUp(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if one, due := c.due[id]; due {
+		one.cancel()
+	}
+}
+
 // admit makes a call due, or tells why it is refused.
-func (c *calls) admit(id uint32, head bridge.CallHead, size int) (entry int, refusal *bridge.CallError, err error) {
+func (c *calls) admit(id uint32, head bridge.CallHead, body []byte) (*call, *bridge.CallError, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, used := c.due[id]; used {
-		return 0, nil, fmt.Errorf("%w: a call with the id %d, whose answer is due", bridge.ErrProtocol, id)
+		return nil, nil, fmt.Errorf("%w: a call with the id %d, whose answer is due", bridge.ErrProtocol, id)
 	}
+	one := &call{id: id, head: head, body: body}
 	calls := head.Want == bridge.WantCall || head.Want == bridge.WantRead
 	if calls {
-		entry = c.ledger.open(head)
+		one.entry = c.ledger.open(head)
 	}
-	if why := c.tooMany(calls, size); why != "" {
-		refusal = &bridge.CallError{Class: callLimit, Message: why, Server: head.Server, Tool: head.Tool}
-		c.ledger.close(entry, 0, refusal)
-		return entry, refusal, nil
+	if why := c.tooMany(calls, len(body)); why != "" {
+		refusal := &bridge.CallError{Class: callLimit, Message: why, Server: head.Server, Tool: head.Tool}
+		c.ledger.close(one.entry, 0, refusal)
+		return nil, refusal, nil
 	}
 	if calls {
 		c.made++
 	} else {
 		c.lookedUp++
 	}
-	c.due[id] = size
-	c.held += size
-	return entry, nil, nil
+	one.ctx, one.cancel = context.WithCancel(c.ctx)
+	c.due[id] = one
+	c.held += len(body)
+	return one, nil, nil
 }
 
 // tooMany tells which bound one more call would exceed. The mutex is held.
@@ -120,20 +139,21 @@ func (c *calls) tooMany(calls bool, size int) string {
 }
 
 // answer has one call answered. Its id is free before the program can have read that.
-func (c *calls) answer(id uint32, entry int, head bridge.CallHead, body []byte) {
+func (c *calls) answer(one *call) {
+	defer one.cancel()
 	began := c.clock.Now()
-	answer, value := c.tools.Answer(c.ctx, c.caller, head, body)
+	answer, value := c.tools.Answer(one.ctx, c.caller, one.head, one.body)
 	if size := len(value); size > maxAnswer {
-		answer, value = tooLarge(head, size), nil
+		answer, value = tooLarge(one.head, size), nil
 	}
 	c.mu.Lock()
-	c.held -= c.due[id]
-	delete(c.due, id)
-	if c.ctx.Err() == nil { // otherwise nobody learns how it went, and it stays cancelled
-		c.ledger.close(entry, c.clock.Now().Sub(began), answer.Error)
+	if one.ctx.Err() == nil { // otherwise nobody learns how it went, and it stays cancelled
+		c.ledger.close(one.entry, c.clock.Now().Sub(began), answer.Error)
 	}
+	c.held -= len(one.body)
+	delete(c.due, one.id)
 	c.mu.Unlock()
-	c.write(id, answer, value)
+	c.write(one.id, answer, value)
 }
 
 // maxAnswer bounds a value, in bytes, so that a frame holds it with its head.

@@ -298,6 +298,8 @@ func converse(op *operation, child sandbox.Child, calls *calls) (*bridge.ResultH
 		switch reply.Kind {
 		case bridge.Call:
 			err = calls.take(reply)
+		case bridge.Cancel:
+			calls.giveUp(reply.ID)
 		case bridge.Result:
 			return readResult(reply)
 		default:
