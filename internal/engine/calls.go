@@ -44,6 +44,7 @@ type call struct {
 	id     uint32
 	head   bridge.CallHead
 	body   []byte
+	size   int // of what is held for it, in bytes
 	entry  int // in the ledger
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -71,7 +72,7 @@ func (c *calls) take(f bridge.Frame) error {
 	case <-c.ctx.Done():
 		return nil // the next read tells
 	}
-	one, refusal, err := c.admit(f.ID, head, body)
+	one, refusal, err := c.admit(&call{id: f.ID, head: head, body: body, size: len(f.Body)})
 	if one == nil {
 		defer func() { <-c.room }()
 		if refusal != nil {
@@ -95,20 +96,19 @@ func (c *calls) giveUp(id uint32) {
 	}
 }
 
-// admit makes a call due, or tells why it is refused.
-func (c *calls) admit(id uint32, head bridge.CallHead, body []byte) (*call, *bridge.CallError, error) {
+// admit makes a call due and returns it, or tells why it is refused.
+func (c *calls) admit(one *call) (*call, *bridge.CallError, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, used := c.due[id]; used {
-		return nil, nil, fmt.Errorf("%w: a call with the id %d, whose answer is due", bridge.ErrProtocol, id)
+	if _, used := c.due[one.id]; used {
+		return nil, nil, fmt.Errorf("%w: a call with the id %d, whose answer is due", bridge.ErrProtocol, one.id)
 	}
-	one := &call{id: id, head: head, body: body}
-	calls := head.Want == bridge.WantCall || head.Want == bridge.WantRead
+	calls := one.head.Want == bridge.WantCall || one.head.Want == bridge.WantRead
 	if calls {
-		one.entry = c.ledger.open(head)
+		one.entry = c.ledger.open(one.head)
 	}
-	if why := c.tooMany(calls, len(body)); why != "" {
-		refusal := &bridge.CallError{Class: callLimit, Message: why, Server: head.Server, Tool: head.Tool}
+	if why := c.tooMany(calls, one.size); why != "" {
+		refusal := &bridge.CallError{Class: callLimit, Message: why, Server: one.head.Server, Tool: one.head.Tool}
 		c.ledger.close(one.entry, 0, refusal)
 		return nil, refusal, nil
 	}
@@ -118,8 +118,8 @@ func (c *calls) admit(id uint32, head bridge.CallHead, body []byte) (*call, *bri
 		c.lookedUp++
 	}
 	one.ctx, one.cancel = context.WithCancel(c.ctx)
-	c.due[id] = one
-	c.held += len(body)
+	c.due[one.id] = one
+	c.held += one.size
 	return one, nil, nil
 }
 
@@ -150,7 +150,7 @@ func (c *calls) answer(one *call) {
 	if one.ctx.Err() == nil { // otherwise nobody learns how it went, and it stays cancelled
 		c.ledger.close(one.entry, c.clock.Now().Sub(began), answer.Error)
 	}
-	c.held -= len(one.body)
+	c.held -= one.size
 	delete(c.due, one.id)
 	c.mu.Unlock()
 	c.write(one.id, answer, value)
