@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 )
 
 // The bounds on the call frames of one program.
@@ -60,7 +61,7 @@ func argumentsOf(h CallHead, body []byte) ([]byte, error) {
 		if len(body) == 0 {
 			return []byte("{}"), nil
 		}
-		if body[0] != '{' || !json.Valid(body) {
+		if body[0] != '{' || !utf8.Valid(body) || !json.Valid(body) {
 			return nil, fmt.Errorf("%w: arguments are not a JSON object", ErrProtocol)
 		}
 		return body, nil
