@@ -45,10 +45,36 @@
 // the guest's place, the stream ends as it starts, and its exit status is all
 // there is. A result comes only when the shell could not be started.
 //
-// While a program runs the guest may send display, ask, call and progress
-// frames; the host answers by id; cancel goes either way. The heads of the
-// kinds in use are the exported Head types of this package. A guest that does
-// not know a kind answers nothing and parks.
+// A guest that does not know a kind answers nothing and parks. display, ask and
+// progress are reserved. The heads of the kinds in use are the exported Head types of
+// this package.
+//
+// # Calls
+//
+// While a program runs, until its result, it may ask for the tools of other servers:
+//
+//	guest → host  call      [CallHead]; body: the arguments, where it wants a tool called
+//	host → guest  call      [AnswerHead], with the id of the call; body: the value
+//	guest → host  cancel    {}, with the id of the call: nobody waits for it any more
+//
+// The program chooses the id, which is its own until the answer is written. Answers come
+// in any order, also to calls that were cancelled. To cancel what is not due does nothing. The host takes at most [MaxCalls] calls that are due, with
+// [MaxArgumentsDue] bytes of arguments together; one more is answered at once with the
+// error CallLimitExceeded. An id that is used while its answer is due, a head or
+// arguments over their limits ([ReadCall]), and any other kind of frame are errors
+// ([ErrProtocol]) that end the program.
+//
+// The body of a module's answer is the JSON text of its descriptor:
+//
+//	{"version":1,"server":…,"module":…,"doc":…,"functions":[
+//	  {"python":…,"raw":…,"signature":"(*, title: str, body: str = ...) -> dict","doc":…,
+//	   "parameters":[{"python":…,"raw":…,"required":true}]}]}
+//
+// and without a server that of the list {"version":1,"modules":[{"module":…,"server":…,"doc":…}]}.
+// Searches and descriptions are answered with text.
+//
+// A result ends the conversation: calls that are due have no answer any more, and what
+// comes after it is not read.
 //
 // The guest's end is reachable by the program. A result frame is therefore
 // exactly as trustworthy as what the program prints; only the first one counts.

@@ -40,10 +40,12 @@ const (
 	// DefaultMaxFrame bounds one reassembled frame. The files of a call and the
 	// results of tools are this large.
 	DefaultMaxFrame = 64 << 20
-	// MaxGuestFrame bounds what a host takes from a guest: facts, values and
-	// tracebacks are far smaller, and whatever a program writes instead of them
-	// costs the host no more, in however many sandboxes at once.
-	MaxGuestFrame = 4 << 20
+	// MaxGuestFrame bounds what a host takes from a guest: the largest call. Whatever a
+	// program writes costs the host no more, in however many sandboxes at once.
+	MaxGuestFrame = 4 + MaxCallHead + MaxArguments
+	// MaxResult bounds the head of a result, in bytes: values and tracebacks are far
+	// smaller.
+	MaxResult = 4 << 20
 	// maxOpen bounds unfinished frames: as many calls as may be in flight.
 	maxOpen = 256
 

@@ -35,12 +35,15 @@ type benchConfig struct {
 	clock        engine.Clock
 	turns, queue int
 	patience     time.Duration // nobody is asked when zero
+	tools        engine.Tools
+	gears        engine.Gears // by the gear's name when nil
+	place        boxPlace     // without walls when empty
 }
 
 // bench is an engine over real processes without isolation: the engine's own
 // behaviour is under test, not the wall.
 type bench struct {
-	t        *testing.T
+	t        testing.TB
 	engine   *engine.Engine
 	config   engine.Config
 	events   *events
@@ -52,7 +55,12 @@ type bench struct {
 func newBench(t *testing.T, c benchConfig) *bench {
 	t.Helper()
 	python := cpythontest.Interpreter(t)
-	p := pool.New(host.New(host.Config{Interpreters: resolve(python)}), pool.Config{Turns: pool.NewTurns(c.turns, 0)})
+	return newBenchOver(t, c, host.New(host.Config{Interpreters: resolve(python)}), python)
+}
+
+func newBenchOver(t testing.TB, c benchConfig, backend sandbox.Backend, python cpython.Installation) *bench {
+	t.Helper()
+	p := pool.New(backend, pool.Config{Turns: pool.NewTurns(c.turns, 0)})
 	t.Cleanup(func() { _ = p.Close() })
 	b := &bench{t: t, events: &events{}, children: &counted{Children: p}, clock: c.clock}
 	if b.clock == nil {
@@ -70,14 +78,17 @@ func newBench(t *testing.T, c benchConfig) *bench {
 	b.config = engine.Config{
 		Journal: journal, Gears: named(c.gear), Door: door, Clock: b.clock, Logger: slog.New(slog.DiscardHandler),
 		Places: place{b.children, python}, Exists: func(path string) bool { return !strings.Contains(path, "no_such") }, Getenv: func(string) (string, bool) { return "", false },
-		Queue: c.queue,
+		Queue: c.queue, Tools: c.tools,
+	}
+	if c.gears != nil {
+		b.config.Gears, b.config.Places = c.gears, c.place.over(b.children)
 	}
 	b.engine = b.another(t)
 	return b
 }
 
 // another is an engine of another process over the same records.
-func (b *bench) another(t *testing.T) *engine.Engine {
+func (b *bench) another(t testing.TB) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(b.config)
 	if err != nil {
@@ -132,6 +143,15 @@ func (b *bench) until(id execution.ID, ok func(execution.Result) bool) execution
 			return r
 		}
 	}
+}
+
+// withHand is the bench with an engine whose clock a test sets.
+func (b *bench) withHand(t testing.TB) *bench {
+	t.Helper()
+	b.clock = &handClock{}
+	b.config.Clock = b.clock
+	b.engine = b.another(t)
+	return b
 }
 
 func (b *bench) hand() *handClock { return b.clock.(*handClock) }

@@ -33,7 +33,7 @@ const (
 	retryAfter = 2 * time.Second
 )
 
-// Config is what an Engine needs. The interfaces are required.
+// Config is what an Engine needs. The interfaces are required, where nothing else is said.
 type Config struct {
 	Journal Journal
 	Gears   Gears
@@ -103,6 +103,9 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Enter == nil {
 		c.Enter = func(execution.Principal) (func(), error) { return func() {}, nil }
+	}
+	if c.Tools == nil {
+		c.Tools = noTools{}
 	}
 	e := &Engine{c: c, live: map[execution.ID]*operation{}}
 	e.SetQueue(c.Queue)

@@ -224,9 +224,11 @@ func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, erro
 	// The limit holds until the tree is dead: a program may close the bridge and go on.
 	op.watch = newStopwatch(e.c.Clock, op.limits.Timeout, func() { child.Kill(sandbox.CauseTimeout) })
 	defer op.watch.end()
-	head, claimErr := converse(op, child)
+	calls := e.callsOf(op, child.Bridge())
+	head, claimErr := converse(op, child, calls)
 	op.usage.Wall = e.c.Clock.Now().Sub(began) - op.watch.pausedFor()
 	ended, err := endOf(context.WithoutCancel(op.ctx), child, head, claimErr)
+	made := calls.end()
 	streams.Wait()
 	if err != nil {
 		return execution.Result{}, fmt.Errorf("end the sandbox: %w", err)
@@ -238,7 +240,9 @@ func (e *Engine) run(op *operation, child sandbox.Child) (execution.Result, erro
 	wall := op.usage.Wall
 	op.usage = ended.Usage
 	op.usage.Wall = wall
-	return op.outcome(ended, head), nil
+	r := op.outcome(ended, head)
+	made.tell(&r)
+	return r, nil
 }
 
 // endOf takes the account of a run that is over. Whatever ended it, the tree is being
@@ -277,9 +281,10 @@ func drain(op *operation, child sandbox.Child) *sync.WaitGroup {
 	return &wg
 }
 
-// converse sends the run frame and reads to the result. No result and no error
-// means that the program's process ended without one.
-func converse(op *operation, child sandbox.Child) (*bridge.ResultHead, error) {
+// converse sends the run frame, has calls answered and reads to the result. No result
+// and no error means that the program's process ended without one.
+func converse(op *operation, child sandbox.Child, calls *calls) (*bridge.ResultHead, error) {
+	defer calls.stop()
 	conn := child.Bridge()
 	f, err := bridge.NewFrame(bridge.Run, 2, bridge.RunHead{
 		Variables: op.request.Variables, Isolated: op.place.Isolation != execution.LevelNone,
@@ -290,15 +295,33 @@ func converse(op *operation, child sandbox.Child) (*bridge.ResultHead, error) {
 	if err := conn.WriteFrame(f); err != nil {
 		return nil, err
 	}
-	reply, err := conn.ReadFrame()
-	if err != nil {
-		return nil, err
+	for {
+		reply, err := conn.ReadFrame()
+		if err != nil {
+			return nil, err
+		}
+		switch reply.Kind {
+		case bridge.Call:
+			err = calls.take(reply)
+		case bridge.Cancel:
+			calls.giveUp(reply.ID)
+		case bridge.Result:
+			return readResult(reply)
+		default:
+			err = fmt.Errorf("%w: frame of kind %d instead of a call or the result", bridge.ErrProtocol, reply.Kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func readResult(f bridge.Frame) (*bridge.ResultHead, error) {
+	if len(f.Head) > bridge.MaxResult || len(f.Body) > 0 {
+		return nil, fmt.Errorf("%w: result of %d bytes", bridge.ErrProtocol, len(f.Head)+len(f.Body))
 	}
 	var head bridge.ResultHead
-	if reply.Kind != bridge.Result {
-		return nil, fmt.Errorf("%w: frame of kind %d instead of the result", bridge.ErrProtocol, reply.Kind)
-	}
-	if err := json.Unmarshal(reply.Head, &head); err != nil {
+	if err := json.Unmarshal(f.Head, &head); err != nil {
 		return nil, fmt.Errorf("%w: %w", bridge.ErrProtocol, err)
 	}
 	return &head, nil

@@ -30,7 +30,7 @@ func (e *Engine) call(op *operation) (execution.Result, error) {
 	if c.Run != "" && run == nil {
 		return op.ofDeadRun(), nil
 	}
-	p, err := e.prepareCall(op.ctx, "", c.Tool, c.Arguments)
+	p, err := e.c.Tools.Prepare(op.ctx, "", c.Tool, c.Arguments)
 	if err != nil {
 		return op.notCalled(err)
 	}
@@ -66,16 +66,6 @@ func (e *Engine) startCall(op *operation, p Prepared) error {
 	op.state, op.decided = execution.StateRunning, nil
 	return nil
 }
-
-// prepareCall finds the tool and checks the arguments.
-func (e *Engine) prepareCall(ctx context.Context, server, name string, arguments json.RawMessage) (Prepared, error) {
-	if e.c.Tools == nil {
-		return Prepared{}, &tool.Error{Class: tool.Unavailable, Message: noServers}
-	}
-	return e.c.Tools.Prepare(ctx, server, name, arguments)
-}
-
-const noServers = "No MCP servers are configured here, so there are no tools to call. The operator names them with --mcp-servers FILE."
 
 // wish is what the door is asked about a call.
 func (op *operation) wish(p Prepared, g gear.Frozen, patience time.Duration) authz.Action {

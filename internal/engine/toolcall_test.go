@@ -20,8 +20,8 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 )
 
-// echo is a server whose tool say answers its arguments, and whose tool fail fails.
-type echo struct {
+// echoServer is a server whose tool say answers its arguments, and whose tool fail fails.
+type echoServer struct {
 	readOnly bool
 	changed  string
 
@@ -29,7 +29,7 @@ type echo struct {
 	calls []string
 }
 
-func (s *echo) Prepare(_ context.Context, _, name string, arguments json.RawMessage) (engine.Prepared, error) {
+func (s *echoServer) Prepare(_ context.Context, _, name string, arguments json.RawMessage) (engine.Prepared, error) {
 	server, raw, _ := strings.Cut(name, ".")
 	if server != "echo" {
 		return engine.Prepared{}, &tool.Error{Class: tool.NotFound, Message: "there is no tool " + name}
@@ -40,7 +40,7 @@ func (s *echo) Prepare(_ context.Context, _, name string, arguments json.RawMess
 	}, nil
 }
 
-func (s *echo) Perform(_ context.Context, p engine.Prepared, permit authz.Permit) (engine.Answered, error) {
+func (s *echoServer) Perform(_ context.Context, p engine.Prepared, permit authz.Permit) (engine.Answered, error) {
 	if !permit.Use(p.Subject) {
 		return engine.Answered{}, &tool.Error{Class: tool.Denied, Message: "no permit"}
 	}
@@ -56,17 +56,17 @@ func (s *echo) Perform(_ context.Context, p engine.Prepared, permit authz.Permit
 	}, nil
 }
 
-func (*echo) Ask(context.Context, bridge.CallHead) (bridge.AnswerHead, []byte) {
+func (*echoServer) Ask(context.Context, bridge.CallHead) (bridge.AnswerHead, []byte) {
 	return bridge.AnswerHead{Form: bridge.FormNone}, nil
 }
 
-func (s *echo) made() []string {
+func (s *echoServer) made() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-func newToolBench(t *testing.T, s *echo, c benchConfig) *bench {
+func newToolBench(t *testing.T, s *echoServer, c benchConfig) *bench {
 	t.Helper()
 	b := newBench(t, c)
 	b.config.Tools = s
@@ -84,7 +84,7 @@ func callOf(t *testing.T, name, arguments string) execution.Request {
 }
 
 func TestACallOfAToolIsDecidedRecordedAndAnsweredAsARunIs(t *testing.T) {
-	s := &echo{readOnly: true}
+	s := &echoServer{readOnly: true}
 	b := newToolBench(t, s, benchConfig{})
 	r := b.wait(b.submit(callOf(t, "echo.say", `{"a": 1}`)))
 	if r.Status != execution.StatusOK || r.Stdout != "" || len(r.Attachments) != 1 || r.ExitCode != 0 {
@@ -107,7 +107,7 @@ func TestACallOfAToolIsDecidedRecordedAndAnsweredAsARunIs(t *testing.T) {
 }
 
 func TestACallThatTheRulesAskAboutIsMadeAfterAYes(t *testing.T) {
-	s := &echo{}
+	s := &echoServer{}
 	b := newToolBench(t, s, benchConfig{patience: time.Hour})
 	id := b.submit(callOf(t, "echo.say", `{"text":"hi"}`))
 	b.until(id, func(r execution.Result) bool { return r.Status == execution.StatusPendingApproval })
@@ -125,7 +125,7 @@ func TestACallThatTheRulesAskAboutIsMadeAfterAYes(t *testing.T) {
 }
 
 func TestAChangedToolIsShownToAHumanEvenWhereTheRulesAllowIt(t *testing.T) {
-	s := &echo{readOnly: true, changed: "Its description changed."}
+	s := &echoServer{readOnly: true, changed: "Its description changed."}
 	b := newToolBench(t, s, benchConfig{patience: time.Hour})
 	id := b.submit(callOf(t, "echo.say", `{}`))
 	b.until(id, func(r execution.Result) bool { return r.Status == execution.StatusPendingApproval })
@@ -138,7 +138,7 @@ func TestAChangedToolIsShownToAHumanEvenWhereTheRulesAllowIt(t *testing.T) {
 }
 
 func TestWithNobodyToAskACallIsRefusedWithTheRuleThatWouldPermitIt(t *testing.T) {
-	s := &echo{}
+	s := &echoServer{}
 	b := newToolBench(t, s, benchConfig{})
 	r := b.wait(b.submit(callOf(t, "echo.say", `{}`)))
 	if r.Status != execution.StatusDenied || r.Error.Violations[0].Allow != "tool(echo.say)" || len(s.made()) != 0 {
@@ -147,7 +147,7 @@ func TestWithNobodyToAskACallIsRefusedWithTheRuleThatWouldPermitIt(t *testing.T)
 }
 
 func TestACallWhoseRunIsGoneIsNotMade(t *testing.T) {
-	s := &echo{readOnly: true}
+	s := &echoServer{readOnly: true}
 	b := newToolBench(t, s, benchConfig{})
 	r := callOf(t, "echo.say", `{}`)
 	r.Code = strings.Replace(r.Code, "\n}", ",\n  \"run\": \"op_gone\"\n}", 1)

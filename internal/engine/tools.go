@@ -63,6 +63,24 @@ type Answered struct {
 	Body []byte
 }
 
+// noTools are those where no server is configured.
+type noTools struct{}
+
+const noServers = "no MCP servers are configured: the operator starts Gearbox with --mcp-servers FILE to have some"
+
+func (noTools) Prepare(_ context.Context, server, name string, _ json.RawMessage) (Prepared, error) {
+	return Prepared{}, &tool.Error{Class: tool.Unavailable, Message: noServers, Server: server, Tool: name}
+}
+
+func (noTools) Perform(_ context.Context, p Prepared, _ authz.Permit) (Answered, error) {
+	d := p.Entry.Definition
+	return Answered{}, &tool.Error{Class: tool.Unavailable, Message: noServers, Server: d.Server, Tool: d.Name}
+}
+
+func (noTools) Ask(_ context.Context, head bridge.CallHead) (bridge.AnswerHead, []byte) {
+	return failure(&tool.Error{Class: tool.Unavailable, Message: noServers, Server: head.Server, Tool: head.Tool}), nil
+}
+
 // failure is the answer to a program whose call has no value.
 func failure(e *tool.Error) bridge.AnswerHead {
 	return bridge.AnswerHead{Error: &bridge.CallError{

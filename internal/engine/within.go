@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,6 +17,28 @@ import (
 // mostPaused is how long, in all, a run may stand still for humans: it holds memory all
 // that time.
 const mostPaused = 10 * time.Minute
+
+// ReadResource is the name under which the reading of a resource is decided and recorded
+// as a call of a tool is: it is the method of the protocol.
+const ReadResource = "resources/read"
+
+// answerTo answers one call frame of a program that runs.
+func (e *Engine) answerTo(op *operation) answerer {
+	return func(ctx context.Context, id uint32, head bridge.CallHead, body []byte) (bridge.AnswerHead, []byte) {
+		switch head.Want {
+		case bridge.WantCall:
+			return e.callWithin(ctx, op, id, head.Server, head.Tool, body)
+		case bridge.WantRead:
+			uri, err := json.Marshal(map[string]string{"uri": head.URI})
+			if err != nil {
+				return failure(&tool.Error{Class: tool.Invalid, Message: err.Error(), Server: head.Server}), nil
+			}
+			return e.callWithin(ctx, op, id, head.Server, ReadResource, uri)
+		default:
+			return e.c.Tools.Ask(ctx, head)
+		}
+	}
+}
 
 // callWithin makes a call for a program that runs. What the rules allow is called at once;
 // what they ask a human about becomes an operation of its own, for which the program waits
@@ -38,7 +61,7 @@ func (e *Engine) callWithin(ctx context.Context, op *operation, id uint32, serve
 }
 
 func (e *Engine) within(ctx context.Context, op *operation, id uint32, server, name string, arguments []byte) (Answered, error) {
-	p, err := e.prepareCall(ctx, server, name, arguments)
+	p, err := e.c.Tools.Prepare(ctx, server, name, arguments)
 	if err != nil {
 		return Answered{}, err
 	}

@@ -68,6 +68,8 @@ type Limits struct {
 	OutputProduced Bytes
 	Scratch        Bytes // /tmp, /workspace and /dev/shm together
 	ScratchFiles   int   // inodes over the same places
+	// ToolCalls is how many calls of the tools of other servers a run may make.
+	ToolCalls int
 }
 
 // DefaultLimits are those of a gear that sets none.
@@ -77,6 +79,7 @@ func DefaultLimits() Limits {
 		Memory: 512 * MiB, Processes: 64, OpenFiles: 256,
 		OutputKept: 256 * KiB, OutputProduced: 64 * MiB,
 		Scratch: 64 * MiB, ScratchFiles: 4096,
+		ToolCalls: 100,
 	}
 }
 

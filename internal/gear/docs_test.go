@@ -102,6 +102,7 @@ func limitRows() []limitRow {
 		{"scratch_files", strconv.Itoa(l.ScratchFiles), "files and directories in them"},
 		{"output_kept", l.OutputKept.String(), "what is stored of each stream, head and tail"},
 		{"output_produced", l.OutputProduced.String(), "the run ends when both streams together exceed it"},
+		{"tool_calls", strconv.Itoa(l.ToolCalls), "calls of the tools of other servers; one more fails"},
 	}
 }
 

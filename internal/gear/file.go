@@ -26,6 +26,7 @@ const (
 	mostProcesses     = 1 << 22 // PID_MAX_LIMIT of Linux on 64 bits
 	leastScratchFiles = 16
 	mostScratchFiles  = 1 << 24
+	mostToolCalls     = 1_000_000
 	mostKept          = execution.GiB // the server holds it in memory
 	mostProduced      = 1024 * execution.GiB
 )
@@ -119,6 +120,7 @@ func (r *reader) limits(n ast.Node) (l execution.Limits, timeoutAt ast.Node) {
 		"open_files":          number(&l.OpenFiles, leastOpenFiles, mostOpenFiles),
 		"scratch":             size(&l.Scratch, execution.MiB, mostMemory),
 		"scratch_files":       number(&l.ScratchFiles, leastScratchFiles, mostScratchFiles),
+		"tool_calls":          number(&l.ToolCalls, 1, mostToolCalls),
 		"output_kept":         size(&l.OutputKept, execution.KiB, mostKept),
 		"output_produced":     size(&l.OutputProduced, execution.KiB, mostProduced),
 	})
@@ -227,6 +229,7 @@ func (d document) limitsOver(l execution.Limits) execution.Limits {
 	replace(&l.OutputProduced, d.limits.OutputProduced)
 	replace(&l.Scratch, d.limits.Scratch)
 	replace(&l.ScratchFiles, d.limits.ScratchFiles)
+	replace(&l.ToolCalls, d.limits.ToolCalls)
 	return l
 }
 

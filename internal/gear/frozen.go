@@ -111,6 +111,7 @@ func stricterLimits(a, b execution.Limits) execution.Limits {
 		Processes: min(a.Processes, b.Processes), OpenFiles: min(a.OpenFiles, b.OpenFiles),
 		OutputKept: min(a.OutputKept, b.OutputKept), OutputProduced: min(a.OutputProduced, b.OutputProduced),
 		Scratch: min(a.Scratch, b.Scratch), ScratchFiles: min(a.ScratchFiles, b.ScratchFiles),
+		ToolCalls: min(a.ToolCalls, b.ToolCalls),
 	}
 }
 

@@ -43,6 +43,7 @@ type shownLimits struct {
 	ScratchFiles      int    `yaml:"scratch_files,omitempty"`
 	OutputKept        string `yaml:"output_kept,omitempty"`
 	OutputProduced    string `yaml:"output_produced,omitempty"`
+	ToolCalls         int    `yaml:"tool_calls,omitempty"`
 }
 
 // Show is the gear as a file that extends nothing: reading it gives the same gear.
@@ -79,6 +80,7 @@ func showLimits(l execution.Limits) *shownLimits {
 		Memory: size(l.Memory), Processes: l.Processes, OpenFiles: l.OpenFiles,
 		Scratch: size(l.Scratch), ScratchFiles: l.ScratchFiles,
 		OutputKept: size(l.OutputKept), OutputProduced: size(l.OutputProduced),
+		ToolCalls: l.ToolCalls,
 	}
 }
 
@@ -90,7 +92,7 @@ func canonical(g Gear) []byte {
 		[]byte(g.Name), []byte(g.Isolation), []byte(g.Default),
 		fmt.Append(nil, g.Execution, g.Source.Characters, g.Source.Lines, g.Languages),
 		fmt.Append(nil, int64(l.Timeout), int64(l.MaxTimeout), int64(l.Memory), l.Processes, l.OpenFiles,
-			int64(l.OutputKept), int64(l.OutputProduced), int64(l.Scratch), l.ScratchFiles),
+			int64(l.OutputKept), int64(l.OutputProduced), int64(l.Scratch), l.ScratchFiles, l.ToolCalls),
 		canonicalRules(g.Rules.Deny), canonicalRules(g.Rules.Ask), canonicalRules(g.Rules.Allow),
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Env)) {

@@ -20,7 +20,7 @@ from .analyser_report import Report
 from .analyser_rules import Rules
 from .analyser_scope import TooMuch, Walker
 
-VERSION = 1
+VERSION = 2
 """Raised whenever equal sources may give other facts than before."""
 
 FILENAME = "<cell>"

@@ -25,6 +25,7 @@ from typing import Any
 from . import analyser_calls as calls
 from . import analyser_choice as choice
 from . import analyser_tables as tables
+from . import analyser_tools as tools
 from .analyser_names import GIVE_NAMES, Resolver
 from .analyser_report import Report
 from .analyser_scope import Scope, Walker
@@ -43,6 +44,10 @@ class Rules:
         self.resolver = Resolver()
         self._walker = walker
         self._handled: set[int] = set()
+        self._explained: set[int] = set()
+        """help, where it tells of the package tools: of other things it can tell too much."""
+        self._looked_at: set[int] = set()
+        """What is looked at and not called, should it be a function of a tool."""
         self._special_texts: set[str] = set()
         self._chosen: list[ast.AST] = []
         """Places where a variable chooses an attribute, innocent unless special names are about."""
@@ -88,7 +93,9 @@ class Rules:
             self._special(name, f"{module}.{name}", node)
 
     def _module(self, name: str, via: str, node: ast.AST) -> None:
-        if name == "__future__":  # a directive to the compiler
+        if name == "__future__" or tools.is_package(
+            name
+        ):  # a directive to the compiler; what every program has
             return
         self.report.add("import", name, via, node)
         for known in (name, name.partition(".")[0]):
@@ -100,9 +107,16 @@ class Rules:
     def _name(self, node: ast.Name, scope: Scope) -> None:
         if not isinstance(node.ctx, ast.Load):
             return
+        if id(node) in self._explained:
+            return
         for name in self.resolver.names(node, scope):
             self._reference(name, node)
             self._bare(name, node)
+            self._tool(name, node)
+
+    def _tool(self, name: str, node: ast.AST) -> None:
+        if id(node) not in self._looked_at:
+            tools.reference(self.report, name, node)
 
     def _bare(self, name: str, node: ast.AST) -> None:
         """Functions that rules know as calls, passed around instead."""
@@ -115,6 +129,9 @@ class Rules:
         for name in names:
             self._reference(name, node)
             self._bare(name, node)
+            self._tool(name, node)
+        if node.attr.startswith("__"):
+            self._looked_at.add(id(node.value))
         if id(node) not in self._handled and not self._walks_own(node.attr, node.value, scope):
             self._special(node.attr, names[0] if names else node.attr, node)
         if node.attr in tables.UNSAFE_SUFFIXES:
@@ -239,6 +256,11 @@ class Rules:
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
         names = self.resolver.names(node.func, scope)
+        tools.call_by_name(self.report, self.resolver, node, scope, names)
+        if tools.only_looks(names):
+            self._looked_at.update(id(argument) for argument in node.args)
+            if tools.explains(self.resolver, node, scope, names):
+                self._explained.add(id(node.func))
         for name in names:
             rule = _CALLS.get(name)
             if rule is not None:
@@ -246,6 +268,7 @@ class Rules:
             if name in GIVE_NAMES:  # getattr(module, "name"), vars(module)
                 for given in self.resolver.names(node, scope):
                     self._reference(given, node)
+                    self._tool(given, node)
         if isinstance(node.func, ast.Attribute):
             self._method(node, node.func, scope, names)
         calls.report_effects(self.report, self.resolver, node, scope, names)

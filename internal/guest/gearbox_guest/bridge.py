@@ -1,13 +1,13 @@
 """The guest's end of the bridge: frames over two file descriptors.
 
 The specification is the package documentation of internal/bridge in the host's source. Either descriptor may be a
-socket or a pipe, and both may be the same one. Reading is for one thread at a time; writing is for many.
+socket or a pipe, and both may be the same one. Reading and writing are for many threads, each a whole frame.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
-import json
 import re
 import resource
 import struct
@@ -32,7 +32,7 @@ _HEADER = struct.Struct(">BBHII")
 _LENGTH = struct.Struct(">I")
 # Bound when the module is loaded: a program may replace the attributes of os and json, and the result must still go out.
 _encode = own.encoder.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
+_decode = own.decoder.JSONDecoder().decode
 _write_surrogates_out = re.compile("[\ud800-\udfff]").sub
 
 
@@ -63,10 +63,16 @@ class Stream:
         self._max = max_frame
         self._open: dict[int, _Partial] = {}
         self._held = 0
+        self._reading = threading.Lock()
         self._writing = threading.Lock()
+        self._torn = False  # a frame was begun and not ended: what follows would be taken for the rest of it
 
     def read_frame(self) -> Frame | None:
         """Block until a frame is complete. None means that the host closed the stream between two frames."""
+        with self._reading:
+            return self._next_frame()
+
+    def _next_frame(self) -> Frame | None:
         while True:
             header = self._read(_HEADER.size)
             if not header and not self._open:
@@ -84,12 +90,16 @@ class Stream:
             raise ValueError(f"frame of {len(encoded) + len(body)} bytes is over the limit of {self._max}")
         data = memoryview(b"".join((_LENGTH.pack(len(encoded)), encoded, body)))
         with self._writing:
+            if self._torn:
+                raise BrokenPipeError(errno.EPIPE, "the last frame was not written whole")
+            self._torn = True
             while True:
                 chunk, data = data[:MAX_CHUNK], data[MAX_CHUNK:]
                 flags = _MORE if data else 0
                 self._write(_HEADER.pack(VERSION, kind, flags, frame_id, len(chunk)) + chunk)
                 if not data:
-                    return
+                    break
+            self._torn = False
 
     def close(self) -> None:
         """Close both descriptors; errors do not matter any more."""
@@ -188,4 +198,5 @@ def _split(kind: int, frame_id: int, data: bytearray) -> Frame:
         raise ProtocolError(f"head is not JSON: {exc}") from None
     if not isinstance(head, dict):
         raise ProtocolError("head is not a JSON object")
-    return Frame(kind, frame_id, head, bytes(data[end:]))
+    with memoryview(data) as whole:
+        return Frame(kind, frame_id, head, whole[end:].tobytes())

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from types import CodeType, CoroutineType, ModuleType
 from typing import Any
 
-from . import hints, hook, own, report, values
+from . import frames, hints, hook, own, report, values
 
 __builtins__ = own.BUILTINS  # type: ignore[assignment]
 
@@ -406,6 +406,8 @@ def _warn_by_definition(coroutine: CoroutineType[Any, Any, Any]) -> None:
     """Warn of a coroutine that was never awaited: where it was made, if that is known, or else where its function is."""
     code, origin = coroutine.cr_code, coroutine.cr_origin
     filename, line = origin[0][:2] if origin else (code.co_filename, code.co_firstlineno)
+    if frames.is_guest(filename):
+        filename, line = "sys", 1  # of a tool: the name says which
     text = f"coroutine '{coroutine.__qualname__}' was never awaited"
     _warn_explicit(text, RuntimeWarning, filename, line)
 

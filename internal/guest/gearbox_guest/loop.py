@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import analyser, bridge, cell, frames, hints, own, report, shell, silence, values
+from . import analyser, bridge, cell, frames, hints, own, report, shell, silence, tools_import, values
 
 __builtins__ = own.BUILTINS  # type: ignore[assignment]
 
@@ -65,6 +65,7 @@ def serve(
     if open_files:
         narrow({"limits": {"open_files": open_files}})
     _settle(workspace, site_path)
+    tools_import.offer(stream)
     # A forked copy of the program must neither speak for it nor keep the bridge open.
     os.register_at_fork(after_in_child=stream.close)
     try:

@@ -22,7 +22,7 @@ import os
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["BUILTINS", "encoder", "linecache", "path", "traceback"]
+__all__ = ["BUILTINS", "decoder", "encoder", "linecache", "path", "traceback"]
 
 BUILTINS: dict[str, Any] = dict(vars(builtins))
 
@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     import linecache
     import os.path as path
     import traceback
-    from json import encoder
+    from json import decoder, encoder
 else:
     path = _copy(os.path.__name__)
+    decoder = _copy("json.decoder")
     encoder = _copy("json.encoder")
     linecache = _copy("linecache")
     traceback = _copy("traceback")

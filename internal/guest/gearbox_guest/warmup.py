@@ -30,7 +30,7 @@ import traceback  # noqa: F401
 import typing  # noqa: F401
 import weakref
 
-from . import bridge, cell, loop, warmup_libraries
+from . import bridge, cell, loop, tools_package, warmup_libraries  # noqa: F401 - tools: as above
 
 _MIXED = """
 import collections, csv, dataclasses, datetime, io, itertools, json, math, re, statistics

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gearbox_guest import bridge
@@ -39,6 +40,10 @@ class Ended(NamedTuple):
     stdout: str
     stderr: str
     returncode: int | None
+
+
+Host = Callable[[bridge.Stream, bridge.Frame], None]
+"""Answers a frame that a program sends before its result."""
 
 
 class Guest:
@@ -99,7 +104,11 @@ class Guest:
         return self.ask(bridge.ANALYSE, {"language": "python"}, source.encode()).head
 
     def run(
-        self, variables: dict[str, Any] | None = None, stdin: bytes = b"", isolated: bool = False
+        self,
+        variables: dict[str, Any] | None = None,
+        stdin: bytes = b"",
+        isolated: bool = False,
+        host: Host | None = None,
     ) -> Ended:
         """Run what was analysed, read the streams to their end and kill the guest once it has answered.
 
@@ -112,6 +121,9 @@ class Guest:
         result = None
         try:
             frame = self.stream.read_frame()
+            while host is not None and frame is not None and frame.kind != bridge.RESULT:
+                host(self.stream, frame)
+                frame = self.stream.read_frame()
             if frame is not None:
                 result = frame.head
                 self.process.kill()
@@ -128,6 +140,7 @@ def run(
     stdin: bytes = b"",
     arm: dict[str, Any] | None = None,
     isolated: bool = False,
+    host: Host | None = None,
 ) -> Ended:
     """Run one program from analysis to its end."""
     with Guest() as guest:
@@ -138,7 +151,7 @@ def run(
             error = guest.ask(bridge.ARM, arm).head["error"]
             if error:
                 raise AssertionError(error)
-        return guest.run(variables, stdin, isolated)
+        return guest.run(variables, stdin, isolated, host)
 
 
 def finish(source: str, **how: Any) -> tuple[dict[str, Any], str, str]:

@@ -54,6 +54,57 @@ class Imports(Check):
         self.says("import calendar\ncalendar.sys", "unsafe(reexport)")
 
 
+class Tools(Check):
+    def test_importing_the_package_needs_nothing(self) -> None:
+        for source in (
+            "import tools",
+            "import tools.github as g",
+            "from tools import github, ToolError",
+            "from tools import *",
+        ):
+            self.assertEqual(facts(source), set(), source)
+        self.assertEqual(facts("import toolset"), {"import(toolset)"})
+
+    def test_calls_are_named_as_python_names_them(self) -> None:
+        for source in (
+            "from tools import github as g\ng.get_issue(number=1)",
+            "import tools\ntools.github.get_issue()",
+            "import tools.github\ntools.github.get_issue()",
+            "import tools.github as g\nf = g.get_issue\nf()",
+            "from tools.github import get_issue as f\nf()",
+            "from tools import *\ngithub.get_issue()",
+            "from tools import github\nawait github.aio.get_issue()",
+            "from tools.github import aio\nawait aio.get_issue()",
+            "from tools import github\nlist(map(github.get_issue, [1]))",
+            "from tools import github\nimport tools\ntools.parallel([(github.get_issue, {})])",
+            "from tools import github\ngetattr(github, 'get_issue')()",
+            "import importlib\nimportlib.import_module('tools.github').get_issue()",
+            "from tools import github\ngithub.get_issue()['title'].upper()",
+        ):
+            self.says(source, "tool(github.get_issue)")
+
+    def test_looking_at_a_function_calls_nothing(self) -> None:
+        self.says(
+            "from tools import github\nhelp(github.get_issue)\nprint(github.get_issue.__doc__)\ndir(github)"
+        )
+        self.says("from tools.github import get_issue\nhelp(get_issue)\nget_issue.__signature__")
+        self.says("import tools\ntools.search('x')\ntools.describe('a.b')\nhelp(tools)\ntools.ToolError.args")
+        self.says("tools = {}\ntools.github.get_issue()\ndef f(tools): tools.a.b()")
+
+    def test_help_on_tools_is_no_alarm_and_on_all_else_is(self) -> None:
+        self.says("import tools\nhelp(tools.github)\nhelp(tools)\nhelp(tools.github.get_issue)")
+        self.says("import tools\nhelp()", "unsafe(site_builtins)")
+        self.says("import tools\nx = tools if y else print\nhelp(x)", "unsafe(site_builtins)")
+
+    def test_calls_by_raw_name(self) -> None:
+        self.says("import tools\ntools.call('s', 'raw-name', {})", "tool(s.raw-name)")
+        self.says("from tools import call\ncall(tool='t', server='s')", "tool(s.t)")
+        self.says("import tools\nname = 'a.b/c'\nawait tools.aio.call('s', name)", "tool(s.a.b/c)")
+        self.says("import tools, sys\ntools.call('s', sys.argv[0], {})")
+        via = [f["via"] for f in analyse("import tools\ntools.call('s', 't')")[1]["facts"]]
+        self.assertEqual(via, ["tools.call"])
+
+
 class Names(Check):
     def test_methods_that_are_called_like_builtins_are_no_alarm(self) -> None:
         self.says(
