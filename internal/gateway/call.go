@@ -17,6 +17,9 @@ import (
 
 // Prepare implements [engine.Tools]. An error that is no *[tool.Error] is that of the pins.
 func (g *Gateway) Prepare(ctx context.Context, server, name string, arguments json.RawMessage) (engine.Prepared, error) {
+	if name == engine.ReadResource && server != "" {
+		return g.prepareRead(ctx, server, arguments)
+	}
 	v, e, err := g.find(ctx, server, name)
 	if err != nil {
 		return engine.Prepared{}, err
@@ -108,7 +111,7 @@ func (g *Gateway) Perform(ctx context.Context, p engine.Prepared, permit authz.P
 		}
 		g.Changed(d.Server)
 	}
-	r, err := g.c.Servers.Call(ctx, d.Server, d.Name, p.Arguments)
+	r, err := g.send(ctx, d, p.Arguments)
 	if err != nil {
 		return engine.Answered{}, g.failed(d, err)
 	}
@@ -118,6 +121,33 @@ func (g *Gateway) Perform(ctx context.Context, p engine.Prepared, permit authz.P
 		return a, &tool.Error{Class: tool.Failed, Message: a.Head.Error.Message, Server: d.Server, Tool: d.Name}
 	}
 	return a, nil
+}
+
+// prepareRead is Prepare for the reading of a resource, which is decided as a call is.
+func (g *Gateway) prepareRead(ctx context.Context, server string, arguments json.RawMessage) (engine.Prepared, error) {
+	v, err := g.with(ctx, server)
+	if err != nil {
+		return engine.Prepared{}, err
+	}
+	configured, known := v.server(server, "")
+	if !known {
+		return engine.Prepared{}, &tool.Error{Class: tool.NotFound, Message: fmt.Sprintf("there is no server %q", server), Server: server}
+	}
+	d := tool.Definition{Server: configured, Name: engine.ReadResource}
+	return engine.Prepared{Entry: catalog.Entry{Definition: d, Pin: catalog.Pin(d)}, Arguments: arguments}, nil
+}
+
+func (g *Gateway) send(ctx context.Context, d tool.Definition, arguments json.RawMessage) (tool.Result, error) {
+	if d.Name != engine.ReadResource {
+		return g.c.Servers.Call(ctx, d.Server, d.Name, arguments)
+	}
+	var of struct {
+		URI string `json:"uri"`
+	}
+	if err := json.Unmarshal(arguments, &of); err != nil {
+		return tool.Result{}, err
+	}
+	return g.c.Servers.Read(ctx, d.Server, of.URI)
 }
 
 // Meant implements [engine.Bindings].
