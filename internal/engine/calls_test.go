@@ -38,8 +38,10 @@ except tools.ToolError as e:
 		t.Errorf("%v", marshalled(got))
 	}
 	want := []execution.ToolCall{
-		{Tool: "S.echo", Status: "ok"}, {Tool: "S.echo", Status: "error", Error: "no such luck"},
-		{Tool: "S.other tool", Status: "ok"}, {Tool: "S.echo", Status: "ok"},
+		{Tool: "S.echo", Status: "ok"},
+		{Tool: "S.echo", Status: "error", Error: "no such luck"},
+		{Tool: "S.other tool", Status: "ok"},
+		{Tool: "S.echo", Status: "ok"},
 	}
 	for i := range r.ToolCalls {
 		if r.ToolCalls[i].DurationMS < 0 {

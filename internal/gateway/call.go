@@ -24,6 +24,12 @@ func (g *Gateway) Prepare(ctx context.Context, server, name string, arguments js
 	if err != nil {
 		return engine.Prepared{}, err
 	}
+	if e.Ambiguous {
+		return engine.Prepared{}, &tool.Error{
+			Class: tool.Denied, Server: e.Definition.Server, Tool: e.Definition.Name,
+			Message: fmt.Sprintf("no rule can tell %s from another tool: give one of the servers an alias without a dot", e.Definition.ID()),
+		}
+	}
 	p := engine.Prepared{Entry: e}
 	if now, is := v.changed[e.Definition.ID()]; is {
 		p.Entry, p.Changed = now.entry, now.what

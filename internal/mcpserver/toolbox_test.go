@@ -89,8 +89,11 @@ func TestACallOfAToolIsSubmittedAsAnOperationAndItsPicturesArePassedOn(t *testin
 	engine := newEngine(map[string]execution.Result{source: {
 		Status: execution.StatusOK, Stdout: "text", Value: json.RawMessage(`{"a":1}`),
 		Attachments: []execution.Attachment{
-			{MIME: "image/png", Data: []byte{1}}, {MIME: "audio/wav", Data: []byte{2}}, {MIME: "application/pdf", Data: []byte{3}, URI: "file:///a.pdf"},
-			{URI: "file:///b", Name: "b"}, {MIME: "image/gif", Data: make([]byte, attached)},
+			{MIME: "image/png", Data: []byte{1}},
+			{MIME: "audio/wav", Data: []byte{2}},
+			{MIME: "application/pdf", Data: []byte{3}, URI: "file:///a.pdf"},
+			{URI: "file:///b", Name: "b"},
+			{MIME: "image/gif", Data: make([]byte, attached)},
 		},
 	}})
 	s, _ := newServer(t, Config{Engine: engine, Toolbox: shelf{}})

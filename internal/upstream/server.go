@@ -375,7 +375,7 @@ func (v *server) known() (tool.Server, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return tool.Server{
-		Name: v.spec.Name, Description: v.spec.Description, Instructions: v.instructions, Tools: slices.Clone(v.tools.tools),
+		Name: v.spec.Name, Alias: v.spec.Alias, Description: v.spec.Description, Instructions: v.instructions, Tools: slices.Clone(v.tools.tools),
 	}, v.state == Ready
 }
 
