@@ -39,8 +39,10 @@ except tools.ToolError as e:
 		t.Errorf("%v", marshalled(got))
 	}
 	want := []execution.ToolCall{
-		{Tool: "S.echo", Status: "ok"}, {Tool: "S.echo", Status: "error", Error: "no such luck"},
-		{Tool: "S.other tool", Status: "ok"}, {Tool: "S.echo", Status: "ok"},
+		{Tool: "S.echo", Status: "ok"},
+		{Tool: "S.echo", Status: "error", Error: "no such luck"},
+		{Tool: "S.other tool", Status: "ok"},
+		{Tool: "S.echo", Status: "ok"},
 	}
 	for i := range r.ToolCalls {
 		if r.ToolCalls[i].DurationMS < 0 {
@@ -103,6 +105,18 @@ r == list(range(40))`})
 			t.Error("the answers are mixed up")
 		}
 	})
+}
+
+func TestAGearWithoutNewProcessesCallsToolsAllTheSame(t *testing.T) {
+	b := newCallBenchOf(t, "restricted", toolsFunc(gather(20).answer), 100)
+	r := b.run(execution.Request{Code: fromS + "r = await asyncio.gather(*(s.aio.echo(n=i) for i in range(20)))\nsum(x['n'] for x in r)"})
+	if got := value[int](t, r); got != 190 {
+		t.Error(got)
+	}
+	r = b.run(execution.Request{Code: "import tools\nhelp(tools.s.echo)"})
+	if r.Status != execution.StatusOK || !strings.Contains(r.Stdout, "echo(**arguments)") {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestWithoutServersACallSaysSo(t *testing.T) {

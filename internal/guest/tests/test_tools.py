@@ -276,6 +276,30 @@ class TestValues(Check):
         )
 
 
+class TestQuestions(Check):
+    def test_a_question_that_the_host_would_end_the_program_for_is_not_asked(self) -> None:
+        calls = [
+            "tools.call(5, 't')",
+            "tools.call('s', None)",
+            "tools.call('s', 't', timeout=-1)",
+            "tools.call('s', 't', timeout=float('nan'))",
+            "tools.call('s', 't', timeout=10**9)",
+            "tools.call('s', 't', timeout='5')",
+            "asyncio.run(tools.aio.call('s', 't', timeout=-1))",
+            "tools.search('x', limit=-1)",
+            "tools.search('x', limit=True)",
+            "tools.search('x', limit=10**30)",
+            "tools.search(None)",
+            "tools.search('é' * 40_000)",
+            "tools.describe(['a'] * 2000)",
+            "tools.describe([1])",
+        ]
+        tries = "".join(f"try: {call}\nexcept tools.InvalidArguments: n += 1\n" for call in calls)
+        host = ToolHost()
+        self.value(f"import asyncio, tools\nn = 0\n{tries}n", len(calls), host)
+        self.assertEqual(host.heads, [])
+
+
 class TestErrors(Check):
     def test_each_class_is_raised_and_caught(self) -> None:
         for name in "ToolError ToolNotFound ToolTimeout ServerUnavailable ApprovalDenied PolicyDenied CallLimitExceeded".split():
@@ -314,7 +338,12 @@ class TestErrors(Check):
         )
         source = "from tools import github, InvalidArguments\ntry: github.slow(n=1)\nexcept InvalidArguments as e: c = [str(e), e.problems]\nc"
         self.value(
-            source, ["wrong: a is no number\n- b is missing", ["a is no number", "b is missing"]], host
+            source,
+            [
+                "wrong: a is no number\n- b is missing\nusage: slow(*, n: int)",
+                ["a is no number", "b is missing"],
+            ],
+            host,
         )
 
     def test_a_class_that_is_not_known_is_a_tool_error(self) -> None:
