@@ -86,6 +86,7 @@ class TestImports(Check):
         self.raises("from tools import github", "ServerUnavailable", "no MCP servers", host=Nobody())
         self.raises("import tools.github", "ServerUnavailable", "no MCP servers", host=Nobody())
         self.value("import tools\ntools.ToolError.__module__", "tools", Nobody())
+        self.value("import tools\n'search' in dir(tools)", True, Nobody())
 
     def test_listings(self) -> None:
         self.value("from tools import github\ndir(github)", ["aio", "create_issue", "odd", "slow"])
@@ -480,16 +481,14 @@ class TestEnds(Check):
             class Ring(Exception): pass
             def ring(*_): raise Ring
             text = "x" * 300_000
-            done = rung = 0
             signal.signal(signal.SIGALRM, ring)
-            while done < 20 or rung < 20:
+            for n in range(60):
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, 0.001 * (1 + (done + rung) % 20))
+                    signal.setitimer(signal.ITIMER_REAL, 0.0005 * (1 + n % 20))
                     github.create_issue(title=text)
                     signal.setitimer(signal.ITIMER_REAL, 0)
-                    done += 1
                 except Ring:
-                    rung += 1
+                    pass
             signal.signal(signal.SIGALRM, signal.SIG_IGN)
             len(github.create_issue(title=text)["arguments"]["title"])
             """
