@@ -28,8 +28,13 @@ import (
 // one can be built.
 func newCallBench(t testing.TB, tools engine.Tools, calls int) *bench {
 	t.Helper()
+	return newCallBenchOf(t, "user_confirmed", tools, calls)
+}
+
+func newCallBenchOf(t testing.TB, gearName string, tools engine.Tools, calls int) *bench {
+	t.Helper()
 	python := cpythontest.Interpreter(t)
-	backend, g := boxed(t, python), callGear("user_confirmed", calls)
+	backend, g := boxed(t, python), callGear(gearName, calls)
 	if backend == nil {
 		backend, g = host.New(host.Config{Interpreters: resolve(python)}), callGear("full_trust", calls)
 	}

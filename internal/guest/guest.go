@@ -1,6 +1,11 @@
 // Package guest holds the Python that runs inside a sandbox: the fork server,
-// the sealing of a child, the loop that speaks the bridge, the analyser and the
-// cell runner. It is real source in the folder gearbox_guest, embedded as files.
+// the sealing of a child, the loop that speaks the bridge, the analyser, the
+// cell runner, and the package tools, by which a program calls the tools of other
+// servers. It is real source in the folder gearbox_guest, embedded as files.
+//
+// What a program imports as tools is no file: a finder of the guest makes it, before
+// sys.path is looked at, so that no file of the workspace and no installed package of
+// that name stands in its place.
 //
 // It is the trusted base of the Linux backend: until a child is sealed this code
 // holds capabilities, and what a child reports before user code runs is believed

@@ -96,14 +96,15 @@ CLASSES: dict[str, type[ToolError]] = {
 }
 
 
-def of(error: dict[str, Any], content: list[Any], structured: Any) -> ToolError:
-    """Make the exception that an answer tells of."""
+def of(error: dict[str, Any], content: list[Any], structured: Any, usage: str) -> ToolError:
+    """Make the exception that an answer tells of. usage is the signature of the function that was called."""
     cls = CLASSES.get(str(error.get("class")), ToolError)
     message = str(error.get("message") or "the call failed")
     more: dict[str, Any] = {}
     if issubclass(cls, InvalidArguments):
         problems = more["problems"] = [str(p) for p in error.get("problems") or []]
-        message = "\n".join((message, *(f"- {p}" for p in problems if p not in message)))
+        lines = [message, *(f"- {p}" for p in problems if p not in message)]
+        message = "\n".join([*lines, f"usage: {usage}"] if usage and usage not in message else lines)
     return cls(
         message,
         server=str(error.get("server") or ""),

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
-from . import calls, own, tools_errors, tools_values
+from . import bridge, calls, own, tools_errors, tools_values
 
 __builtins__ = own.BUILTINS  # type: ignore[assignment]
 
@@ -21,12 +21,13 @@ class Client:
     def __init__(self, talk: calls.Calls) -> None:
         self._talk = talk
 
-    def ask(self, head: dict[str, Any], body: bytes = b"") -> Any:
-        """Ask and wait."""
-        return self.begin(head, body)()
+    def ask(self, head: dict[str, Any], body: bytes = b"", usage: str = "") -> Any:
+        """Ask and wait. usage is shown where the arguments are wrong."""
+        return self.begin(head, body, usage)()
 
-    def begin(self, head: dict[str, Any], body: bytes = b"") -> Callable[[], Any]:
+    def begin(self, head: dict[str, Any], body: bytes = b"", usage: str = "") -> Callable[[], Any]:
         """Ask, and return what waits for the value."""
+        tools_values.check(head)
         try:
             due = self._talk.begin(head, body)
         except calls.ClosedError as exc:
@@ -37,19 +38,20 @@ class Client:
                 frame = due.wait()
             except calls.ClosedError as exc:
                 raise _unavailable(exc, head) from None
-            return self._value(head, frame)
+            return self._value(head, frame, usage)
 
         return wait
 
-    async def ask_async(self, head: dict[str, Any], body: bytes = b"") -> Any:
+    async def ask_async(self, head: dict[str, Any], body: bytes = b"", usage: str = "") -> Any:
         """Ask, and let the event loop go on meanwhile."""
+        tools_values.check(head)
         try:
             frame = await self._talk.ask_async(head, body)
         except calls.ClosedError as exc:
             raise _unavailable(exc, head) from None
-        return self._value(head, frame)
+        return self._value(head, frame, usage)
 
-    def _value(self, head: dict[str, Any], frame: Any) -> Any:
+    def _value(self, head: dict[str, Any], frame: bridge.Frame, usage: str) -> Any:
         server = head.get("server", "")
 
         def read(uri: str) -> Any:
@@ -57,7 +59,8 @@ class Client:
 
         error = frame.head.get("error")
         if error:
-            raise tools_errors.of(error, *tools_values.decode_error(error, frame.body, read))
+            content, structured = tools_values.decode_error(error, frame.body, read)
+            raise tools_errors.of(error, content, structured, usage)
         return tools_values.decode(frame.head, frame.body, read)
 
 
@@ -71,18 +74,17 @@ class Twins(NamedTuple):
 def make(client: Client, server: str, module: str, described: dict[str, Any]) -> Twins:
     """Make the functions of one tool."""
     name, written = str(described["python"]), str(described.get("signature") or "(**arguments)")
+    usage = name + written
     raw = {str(p["python"]): str(p["raw"]) for p in described.get("parameters") or []}
     head = {"want": "call", "server": server, "tool": str(described["raw"])}
 
     def encode(positional: tuple[Any, ...], named: dict[str, Any]) -> bytes:
         if positional:
-            raise _misused(head, f"{name}() takes its arguments by name only", f"{name}{written}")
+            raise _misused(head, f"{name}() takes its arguments by name only", usage)
         arguments: dict[str, Any] = {}
         for key, value in named.items():
             if raw.get(key, key) in arguments:
-                raise _misused(
-                    head, f"{name}() got the argument {raw.get(key, key)} twice", f"{name}{written}"
-                )
+                raise _misused(head, f"{name}() got the argument {raw.get(key, key)} twice", usage)
             arguments[raw.get(key, key)] = value
         try:
             return tools_values.encode(arguments)
@@ -91,13 +93,13 @@ def make(client: Client, server: str, module: str, described: dict[str, Any]) ->
             raise
 
     def begin(*positional: Any, **arguments: Any) -> Callable[[], Any]:
-        return client.begin(head, encode(positional, arguments))
+        return client.begin(head, encode(positional, arguments), usage)
 
     def sync(*positional: Any, **arguments: Any) -> Any:
-        return client.ask(head, encode(positional, arguments))
+        return client.ask(head, encode(positional, arguments), usage)
 
     async def aio(*positional: Any, **arguments: Any) -> Any:
-        return await client.ask_async(head, encode(positional, arguments))
+        return await client.ask_async(head, encode(positional, arguments), usage)
 
     setattr(sync, BEGIN, begin)
     signature = _signature(written)

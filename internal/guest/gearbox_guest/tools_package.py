@@ -62,7 +62,10 @@ class Package(ModuleType):
         return found
 
     def __dir__(self) -> list[str]:
-        return sorted((*_OWN, *self._modules()))
+        try:
+            return sorted((*_OWN, *self._modules()))
+        except tools_errors.ToolError:
+            return sorted(_OWN)  # a listing tells what there is
 
     def server(self, name: str) -> Server | None:
         """The module of a server by its name in Python. Raises ToolError when the host cannot tell."""

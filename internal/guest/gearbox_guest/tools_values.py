@@ -18,6 +18,11 @@ __builtins__ = own.BUILTINS  # type: ignore[assignment]
 
 MAX_ARGUMENTS = 16 << 20  # of one call, in bytes of JSON, as the bridge has it
 
+_MAX_HEAD = 60_000  # bytes of JSON: what a head may have, but for the names of its fields
+_MAX_NAMES = 1000
+_MAX_LIMIT = 1000
+_MAX_TIMEOUT = 24 * 60 * 60
+
 # Bound when the module is loaded: a program may replace the attributes of json.
 _decode = own.decoder.JSONDecoder().decode
 
@@ -108,6 +113,24 @@ def _parts(parts: list[dict[str, Any]], body: bytes, read: Callable[[str], Any])
         else:
             found.append(Blob(data, mime, name or uri))
     return found
+
+
+def check(head: Mapping[str, Any]) -> None:
+    """Refuse what no call frame may hold, of what a program has chosen: the host would end it for that."""
+    for key, value in head.items():
+        if key == "timeout":
+            if type(value) not in (int, float) or not 0 <= value <= _MAX_TIMEOUT:
+                raise _wrong(f"timeout is a number of seconds up to {_MAX_TIMEOUT}, and not {value!r:.100}")
+        elif key == "limit":
+            if type(value) is not int or not 0 <= value <= _MAX_LIMIT:
+                raise _wrong(f"limit is a whole number up to {_MAX_LIMIT}, and not {value!r:.100}")
+        elif key == "names":
+            if len(value) > _MAX_NAMES or not all(isinstance(name, str) for name in value):
+                raise _wrong(f"names are at most {_MAX_NAMES} texts such as github.create_issue")
+        elif not isinstance(value, str):
+            raise _wrong(f"{key} is text, and not {type(value).__name__}")
+    if sum(len(_encode(value).encode("utf-8", "replace")) for value in head.values()) > _MAX_HEAD:
+        raise _wrong(f"the names and the text of a question have at most {_MAX_HEAD:,} bytes together")
 
 
 def encode(arguments: Mapping[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import threading
 import unittest
@@ -127,3 +128,23 @@ class TestStream(unittest.TestCase):
         for fd in (wire.stream._read_fd, wire.stream._write_fd):
             self.assertGreater(fd, 100)
             self.assertFalse(os.get_inheritable(fd))
+
+
+class TestTorn(unittest.TestCase):
+    def test_after_a_frame_that_was_not_written_whole_nothing_is_taken_for_the_rest_of_it(self) -> None:
+        wire = Wire()
+        self.addCleanup(wire.close)
+
+        class Ring(Exception):
+            pass
+
+        def ring(*_: object) -> None:
+            raise Ring
+
+        before = signal.signal(signal.SIGALRM, ring)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        with self.assertRaises(Ring):  # nobody reads, so that the pipe is full soon
+            wire.stream.write_frame(bridge.CALL, 1, {}, bytes(1 << 20))
+        with self.assertRaises(BrokenPipeError):
+            wire.stream.write_frame(bridge.RESULT, 2, {})

@@ -86,6 +86,7 @@ class TestImports(Check):
         self.raises("from tools import github", "ServerUnavailable", "no MCP servers", host=Nobody())
         self.raises("import tools.github", "ServerUnavailable", "no MCP servers", host=Nobody())
         self.value("import tools\ntools.ToolError.__module__", "tools", Nobody())
+        self.value("import tools\n'search' in dir(tools)", True, Nobody())
 
     def test_listings(self) -> None:
         self.value("from tools import github\ndir(github)", ["aio", "create_issue", "odd", "slow"])
@@ -276,6 +277,30 @@ class TestValues(Check):
         )
 
 
+class TestQuestions(Check):
+    def test_a_question_that_the_host_would_end_the_program_for_is_not_asked(self) -> None:
+        calls = [
+            "tools.call(5, 't')",
+            "tools.call('s', None)",
+            "tools.call('s', 't', timeout=-1)",
+            "tools.call('s', 't', timeout=float('nan'))",
+            "tools.call('s', 't', timeout=10**9)",
+            "tools.call('s', 't', timeout='5')",
+            "asyncio.run(tools.aio.call('s', 't', timeout=-1))",
+            "tools.search('x', limit=-1)",
+            "tools.search('x', limit=True)",
+            "tools.search('x', limit=10**30)",
+            "tools.search(None)",
+            "tools.search('é' * 40_000)",
+            "tools.describe(['a'] * 2000)",
+            "tools.describe([1])",
+        ]
+        tries = "".join(f"try: {call}\nexcept tools.InvalidArguments: n += 1\n" for call in calls)
+        host = ToolHost()
+        self.value(f"import asyncio, tools\nn = 0\n{tries}n", len(calls), host)
+        self.assertEqual(host.heads, [])
+
+
 class TestErrors(Check):
     def test_each_class_is_raised_and_caught(self) -> None:
         for name in "ToolError ToolNotFound ToolTimeout ServerUnavailable ApprovalDenied PolicyDenied CallLimitExceeded".split():
@@ -314,7 +339,12 @@ class TestErrors(Check):
         )
         source = "from tools import github, InvalidArguments\ntry: github.slow(n=1)\nexcept InvalidArguments as e: c = [str(e), e.problems]\nc"
         self.value(
-            source, ["wrong: a is no number\n- b is missing", ["a is no number", "b is missing"]], host
+            source,
+            [
+                "wrong: a is no number\n- b is missing\nusage: slow(*, n: int)",
+                ["a is no number", "b is missing"],
+            ],
+            host,
         )
 
     def test_a_class_that_is_not_known_is_a_tool_error(self) -> None:
@@ -451,16 +481,14 @@ class TestEnds(Check):
             class Ring(Exception): pass
             def ring(*_): raise Ring
             text = "x" * 300_000
-            done = rung = 0
             signal.signal(signal.SIGALRM, ring)
-            while done < 20 or rung < 20:
+            for n in range(60):
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, 0.001 * (1 + (done + rung) % 20))
+                    signal.setitimer(signal.ITIMER_REAL, 0.0005 * (1 + n % 20))
                     github.create_issue(title=text)
                     signal.setitimer(signal.ITIMER_REAL, 0)
-                    done += 1
                 except Ring:
-                    rung += 1
+                    pass
             signal.signal(signal.SIGALRM, signal.SIG_IGN)
             len(github.create_issue(title=text)["arguments"]["title"])
             """
