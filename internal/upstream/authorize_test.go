@@ -11,6 +11,7 @@ import (
 )
 
 func TestALoginIsWhatAServerThatAsksForOneIsCalledWith(t *testing.T) {
+	t.Parallel()
 	a := oauthtest.New(t)
 	a.Inner = stateful()
 	v := oauth.Open(t.TempDir())
@@ -46,6 +47,7 @@ func TestALoginIsWhatAServerThatAsksForOneIsCalledWith(t *testing.T) {
 }
 
 func TestAProgramHasNoLogin(t *testing.T) {
+	t.Parallel()
 	err := Authorize(t.Context(), spec(t, "local", "honest"), oauth.Open(t.TempDir()), func(string) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "environment") {
 		t.Error(err)

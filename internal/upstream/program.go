@@ -196,6 +196,8 @@ func ended(err error) string {
 // grace is how long a program takes to end at most.
 func (*program) grace() time.Duration { return 3 * leaveTime }
 
+func (*program) trouble() string { return "" }
+
 func (p *program) last() string { return p.stderr.text() }
 
 func (p *program) ignored() (int, string) { return p.noise.seen() }
