@@ -3,8 +3,11 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gearbox-mcp/gearbox/internal/upstream/oauth"
 	"github.com/gearbox-mcp/gearbox/internal/upstream/oauth/oauthtest"
@@ -43,6 +46,26 @@ func TestALoginIsWhatAServerThatAsksForOneIsCalledWith(t *testing.T) {
 	_, err = f.Call(bounded(t), "web", "echo", []byte(`{"text":"hello"}`))
 	if err == nil || !strings.Contains(err.Error(), "gearbox upstream login web") {
 		t.Error(err)
+	}
+}
+
+func TestALoginIsUsedAndRenewedOverSSE(t *testing.T) {
+	t.Parallel()
+	a := oauthtest.New(t)
+	honest := tools()
+	a.Inner = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return honest }, nil)
+	v := oauth.Open(t.TempDir())
+	s := at(a.URL + "/mcp")
+	s.Transport = SSE
+	if err := Authorize(t.Context(), s, v, oauthtest.Browser(t)); err != nil {
+		t.Fatal(err)
+	}
+	f := fleetOf(t, Options{Vault: v}, s)
+	for range 2 {
+		if r, err := f.Call(bounded(t), "web", "echo", []byte(`{"text":"hello"}`)); err != nil || r.Blocks[0].Text != "hello" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		a.Revoke()
 	}
 }
 

@@ -95,13 +95,13 @@ func (t *trip) RoundTrip(q *http.Request) (*http.Response, error) {
 		unlink()
 		cancel(nil)
 	}
-	patience := t.patience(q, cancel)
 	q = q.Clone(ctx)
 	if err := t.prepare(q); err != nil {
 		release()
 		return nil, err
 	}
-	a, err := t.base.RoundTrip(q)
+	patience := t.patience(q, cancel)
+	a, err := t.send(q)
 	patience()
 	if err != nil {
 		defer release()
@@ -114,6 +114,29 @@ func (t *trip) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return t.answer(q, a, release)
+}
+
+// send sends a request, and once more with another token when the one that it has is
+// refused and can be renewed.
+func (t *trip) send(q *http.Request) (*http.Response, error) {
+	a, err := t.base.RoundTrip(q)
+	if err != nil || t.auth == nil || a.StatusCode != http.StatusUnauthorized {
+		return a, err
+	}
+	if t.auth.Authorize(q.Context(), q, a) != nil {
+		a.Body = http.NoBody // it was read; that the server asks for a login is said of the status
+		return a, nil
+	}
+	q = q.Clone(q.Context())
+	if q.GetBody != nil {
+		if q.Body, err = q.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.prepare(q); err != nil {
+		return nil, err
+	}
+	return t.base.RoundTrip(q)
 }
 
 func (t *trip) prepare(q *http.Request) error {
