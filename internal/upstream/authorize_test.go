@@ -3,14 +3,18 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gearbox-mcp/gearbox/internal/upstream/oauth"
 	"github.com/gearbox-mcp/gearbox/internal/upstream/oauth/oauthtest"
 )
 
 func TestALoginIsWhatAServerThatAsksForOneIsCalledWith(t *testing.T) {
+	t.Parallel()
 	a := oauthtest.New(t)
 	a.Inner = stateful()
 	v := oauth.Open(t.TempDir())
@@ -45,7 +49,28 @@ func TestALoginIsWhatAServerThatAsksForOneIsCalledWith(t *testing.T) {
 	}
 }
 
+func TestALoginIsUsedAndRenewedOverSSE(t *testing.T) {
+	t.Parallel()
+	a := oauthtest.New(t)
+	honest := tools()
+	a.Inner = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return honest }, nil)
+	v := oauth.Open(t.TempDir())
+	s := at(a.URL + "/mcp")
+	s.Transport = SSE
+	if err := Authorize(t.Context(), s, v, oauthtest.Browser(t)); err != nil {
+		t.Fatal(err)
+	}
+	f := fleetOf(t, Options{Vault: v}, s)
+	for range 2 {
+		if r, err := f.Call(bounded(t), "web", "echo", []byte(`{"text":"hello"}`)); err != nil || r.Blocks[0].Text != "hello" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		a.Revoke()
+	}
+}
+
 func TestAProgramHasNoLogin(t *testing.T) {
+	t.Parallel()
 	err := Authorize(t.Context(), spec(t, "local", "honest"), oauth.Open(t.TempDir()), func(string) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "environment") {
 		t.Error(err)

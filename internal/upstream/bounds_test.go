@@ -13,6 +13,7 @@ import (
 )
 
 func TestLinesThatAreNoMessagesAreCountedAndIgnored(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "noisy", "noise"))
 	if r, err := f.Call(bounded(t), "noisy", "one", nil); err != nil || r.Blocks[0].Text != "ok" {
 		t.Errorf("%+v, %v", r, err)
@@ -23,6 +24,7 @@ func TestLinesThatAreNoMessagesAreCountedAndIgnored(t *testing.T) {
 }
 
 func TestAProgramThatIsNoServerFailsWithAReason(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]string{
 		"babble":       "an option that makes it an MCP server",
 		"endless line": "longer than is accepted",
@@ -37,6 +39,7 @@ func TestAProgramThatIsNoServerFailsWithAReason(t *testing.T) {
 }
 
 func TestOnlyTheEndOfStandardErrorIsKept(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "talks", "stderr"))
 	for range 3 {
 		if _, err := f.Call(bounded(t), "talks", "one", nil); err != nil {
@@ -50,6 +53,7 @@ func TestOnlyTheEndOfStandardErrorIsKept(t *testing.T) {
 }
 
 func TestAResponseCountsOnceAndForItsOwnRequest(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "forges", "forges"))
 	for range 3 {
 		r, err := f.Call(bounded(t), "forges", "one", nil)
@@ -63,6 +67,7 @@ func TestAResponseCountsOnceAndForItsOwnRequest(t *testing.T) {
 }
 
 func TestWhatAServerAsksOfUsIsDeclinedInWords(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "asks", "asks"))
 	r, err := f.Call(bounded(t), "asks", "one", nil)
 	if err != nil {
@@ -76,6 +81,7 @@ func TestWhatAServerAsksOfUsIsDeclinedInWords(t *testing.T) {
 }
 
 func TestAServerThatAsksWithoutEndIsEnded(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "asks", "floods with questions"))
 	_, err := f.Call(bounded(t), "asks", "one", nil)
 	if err == nil || !strings.Contains(err.Error(), "without taking an answer") {
@@ -84,6 +90,7 @@ func TestAServerThatAsksWithoutEndIsEnded(t *testing.T) {
 }
 
 func TestTheListOfToolsIsBounded(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]struct {
 		tools int
 		note  string
@@ -106,6 +113,7 @@ func TestTheListOfToolsIsBounded(t *testing.T) {
 }
 
 func TestASchemaIsKeptAsTheServerWroteIt(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "many", "bad tools"))
 	v, err := f.Server(bounded(t), "many")
 	if err != nil {
@@ -117,6 +125,7 @@ func TestASchemaIsKeptAsTheServerWroteIt(t *testing.T) {
 }
 
 func TestChangesThatComeTogetherAreAskedForOnce(t *testing.T) {
+	t.Parallel()
 	changes := make(chan string, 100)
 	f := fleetOf(t, Options{OnChange: func(name string) { changes <- name }}, spec(t, "changes", "changes"))
 	if _, err := f.Call(bounded(t), "changes", "version1", nil); err != nil {
@@ -131,6 +140,7 @@ func TestChangesThatComeTogetherAreAskedForOnce(t *testing.T) {
 }
 
 func TestANumberIsNotRounded(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "answers", "answers"))
 	r, err := f.Call(bounded(t), "answers", "one", []byte(`{"result":{"content":[],"structuredContent":{"id":9007199254740993}}}`))
 	if err != nil || string(r.Structured) != `{"id":9007199254740993}` {
@@ -139,6 +149,7 @@ func TestANumberIsNotRounded(t *testing.T) {
 }
 
 func TestAnswersThatAreNoneAreRefusedWithAReason(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "answers", "answers"))
 	for result, want := range map[string]string{
 		`{"resultType":"task","taskId":"x"}`:                                   "task",
@@ -165,6 +176,7 @@ func TestAnswersThatAreNoneAreRefusedWithAReason(t *testing.T) {
 }
 
 func TestARefusalIsInTheServersOwnWords(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "refuses", "refuses"))
 	_, err := f.Call(bounded(t), "refuses", "one", nil)
 	var refusal *ProtocolError
@@ -174,6 +186,7 @@ func TestARefusalIsInTheServersOwnWords(t *testing.T) {
 }
 
 func TestNoMoreCallsThanConfiguredAreAtAServerAtOnce(t *testing.T) {
+	t.Parallel()
 	s := spec(t, "counts", "counts")
 	s.Concurrency = 3
 	f := fleetOf(t, Options{}, s)
@@ -192,6 +205,7 @@ func TestNoMoreCallsThanConfiguredAreAtAServerAtOnce(t *testing.T) {
 }
 
 func TestWhatTheListsExcludeIsNeitherSeenNorCalled(t *testing.T) {
+	t.Parallel()
 	s := spec(t, "honest", "honest")
 	s.Allow, s.Deny = []string{"e*", "fail"}, []string{"env*"}
 	f := fleetOf(t, Options{}, s)
@@ -207,6 +221,7 @@ func TestWhatTheListsExcludeIsNeitherSeenNorCalled(t *testing.T) {
 }
 
 func TestAServerGetsTheEnvironmentThatIsDeclaredForIt(t *testing.T) {
+	t.Parallel()
 	s := spec(t, "honest", "honest")
 	s.Env["GREETING"], s.Env["SERVICE_API_KEY"] = "hello", "k-0123456789"
 	f := fleetOf(t, Options{Environ: func() []string {
@@ -234,6 +249,7 @@ func TestAServerGetsTheEnvironmentThatIsDeclaredForIt(t *testing.T) {
 }
 
 func TestProgressOfACallIsPassedOn(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "honest", "honest"))
 	steps := make(chan Progress, 3)
 	if _, err := f.Call(WithProgress(bounded(t), func(p Progress) { steps <- p }), "honest", "progress", nil); err != nil {
@@ -245,6 +261,7 @@ func TestProgressOfACallIsPassedOn(t *testing.T) {
 }
 
 func TestALazyServerStartsWhenItIsNeeded(t *testing.T) {
+	t.Parallel()
 	s := spec(t, "lazy", "honest")
 	s.Lazy = true
 	f := fleetOf(t, Options{}, s)
@@ -260,6 +277,7 @@ func TestALazyServerStartsWhenItIsNeeded(t *testing.T) {
 }
 
 func TestServersThatCannotBeUsedAreListedWithTheReason(t *testing.T) {
+	t.Parallel()
 	off := spec(t, "off", "honest")
 	off.Disabled = true
 	f := fleetOf(t, Options{}, off,
@@ -279,6 +297,7 @@ func TestServersThatCannotBeUsedAreListedWithTheReason(t *testing.T) {
 }
 
 func TestClosingEndsStubbornProgramsAndWhatTheyStarted(t *testing.T) {
+	t.Parallel()
 	s := spec(t, "stubborn", "stubborn")
 	f := fleetOf(t, Options{}, s)
 	if _, err := f.Server(bounded(t), "stubborn"); err != nil {
@@ -300,5 +319,32 @@ func TestClosingEndsStubbornProgramsAndWhatTheyStarted(t *testing.T) {
 	}
 	if _, err := f.Call(bounded(t), "stubborn", "one", nil); err == nil {
 		t.Error("a closed fleet takes calls")
+	}
+}
+
+func TestFloodsOfNotificationsAreTakenNoFasterThanTheyAreHandled(t *testing.T) {
+	t.Parallel()
+	s := spec(t, "floods", "floods with notices")
+	s.Timeout = 300 * time.Millisecond
+	f := fleetOf(t, Options{}, s)
+	_, err := f.Call(bounded(t), "floods", "one", nil)
+	var late *TimeoutError
+	if !errors.As(err, &late) {
+		t.Fatal(err)
+	}
+	// It has written no more than what was taken and what its pipe holds.
+	sent, err := os.ReadFile(s.Dir + "/sent")
+	if n, e := strconv.Atoi(string(sent)); err != nil || e != nil || n > 100_000 {
+		t.Errorf("%s, %v, %v", sent, err, e)
+	}
+}
+
+func TestArgumentsThatAreNoObjectAreNotSent(t *testing.T) {
+	t.Parallel()
+	f := fleetOf(t, Options{}, spec(t, "honest", "honest"))
+	for _, a := range []string{"null", "[]", "1", "{", `"x"`} {
+		if _, err := f.Call(bounded(t), "honest", "echo", []byte(a)); !errors.Is(err, ErrArguments) {
+			t.Errorf("%s: %v", a, err)
+		}
 	}
 }

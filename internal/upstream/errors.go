@@ -11,6 +11,8 @@ var (
 	ErrUnknown = errors.New("no such server is configured")
 	// ErrNotAllowed says that the operator's lists exclude the tool.
 	ErrNotAllowed = errors.New("the configuration of the server does not allow this tool")
+	// ErrArguments says that the arguments of a call are no JSON object.
+	ErrArguments = errors.New("the arguments are no JSON object")
 	// ErrClosed says that the fleet was closed.
 	ErrClosed = errors.New("the sessions with other servers are closed")
 	// ErrTooLarge says that a message is longer than is accepted.

@@ -160,11 +160,14 @@ func (f *Fleet) Server(ctx context.Context, name string) (tool.Server, error) {
 	if err != nil {
 		return tool.Server{}, err
 	}
-	if _, err := v.await(ctx); err != nil {
-		return tool.Server{}, err
+	for {
+		if _, err := v.await(ctx); err != nil {
+			return tool.Server{}, err
+		}
+		if s, ok := v.known(); ok { // it may have ended in between
+			return s, nil
+		}
 	}
-	s, _ := v.known()
-	return s, nil
 }
 
 func (f *Fleet) named(name string) (*server, error) {
@@ -178,7 +181,7 @@ func (f *Fleet) named(name string) (*server, error) {
 // nil is an empty one. It waits for the server as [Fleet.Server] does, and for its turn
 // among the calls of the server in the order in which they came.
 //
-// The error is [ErrUnknown], [ErrNotAllowed], an [*UnavailableError], a [*TimeoutError], a
+// The error is [ErrUnknown], [ErrNotAllowed], [ErrArguments], an [*UnavailableError], a [*TimeoutError], a
 // [*ProtocolError], an [*AnswerError], or that of the context. A tool that failed by its
 // own word is a result.
 func (f *Fleet) Call(ctx context.Context, name, rawTool string, arguments json.RawMessage) (tool.Result, error) {
@@ -191,6 +194,10 @@ func (f *Fleet) Call(ctx context.Context, name, rawTool string, arguments json.R
 	}
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}") // null is refused by many servers
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &object); err != nil || object == nil {
+		return tool.Result{}, fmt.Errorf("%w: call of %s.%s", ErrArguments, name, rawTool)
 	}
 	return v.exchange(ctx, rawTool, func(ctx context.Context, s *session) (tool.Result, error) {
 		return s.call(ctx, rawTool, arguments)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestACallReachesAnHonestServer(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{Version: "test"}, spec(t, "honest", "honest"))
 	known := f.Known(bounded(t), true)
 	if len(known) != 1 || known[0].Instructions != "Be kind." || len(known[0].Tools) != 5 {
@@ -36,6 +37,7 @@ func TestACallReachesAnHonestServer(t *testing.T) {
 }
 
 func TestTwentyMegabytesPassAndMoreThanIsAcceptedFailsTheServer(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{MaxMessage: 21 << 20}, spec(t, "honest", "large"))
 	r, err := f.Call(bounded(t), "honest", "large", fmt.Appendf(nil, `{"bytes":%d}`, 20<<20))
 	if err != nil || len(r.Blocks[0].Text) != 20<<20 {
@@ -52,6 +54,7 @@ func TestTwentyMegabytesPassAndMoreThanIsAcceptedFailsTheServer(t *testing.T) {
 }
 
 func TestAServerThatExitsSaysWhyWithoutItsSecrets(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "exits", "exits"))
 	_, err := f.Server(bounded(t), "exits")
 	var gone *UnavailableError
@@ -69,6 +72,7 @@ func TestAServerThatExitsSaysWhyWithoutItsSecrets(t *testing.T) {
 }
 
 func TestAServerThatHangsFailsAloneAtItsTimeout(t *testing.T) {
+	t.Parallel()
 	hangs := spec(t, "hangs", "hangs")
 	hangs.StartupTimeout = 300 * time.Millisecond
 	f := fleetOf(t, Options{}, hangs, spec(t, "honest", "honest"))
@@ -82,6 +86,7 @@ func TestAServerThatHangsFailsAloneAtItsTimeout(t *testing.T) {
 }
 
 func TestAServerThatDoesNotBearTheProbeIsReachedByTheOlderProtocol(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"dies at the probe", "silent at the probe", "refuses"} {
 		s := spec(t, "old", mode)
 		s.StartupTimeout = 4 * time.Second
@@ -97,6 +102,7 @@ func TestAServerThatDoesNotBearTheProbeIsReachedByTheOlderProtocol(t *testing.T)
 }
 
 func TestACallThatKillsItsServerFailsAndTheNextOneWaitsForTheRestart(t *testing.T) {
+	t.Parallel()
 	f := fleetOf(t, Options{}, spec(t, "mortal", "dies in mid-call"))
 	_, err := f.Call(bounded(t), "mortal", "one", []byte(`{"how":"die"}`))
 	var gone *UnavailableError
@@ -113,6 +119,7 @@ func TestACallThatKillsItsServerFailsAndTheNextOneWaitsForTheRestart(t *testing.
 }
 
 func TestAReplyThatIsLostEndsTheCallAtItsTimeoutAndTheServerIsTold(t *testing.T) {
+	t.Parallel()
 	s := spec(t, "lossy", "loses replies")
 	s.Timeout = 200 * time.Millisecond
 	f := fleetOf(t, Options{}, s)

@@ -165,6 +165,17 @@ var modes = map[string]func(request) bool{
 		}
 		return true
 	},
+	"floods with notices": func(q request) bool {
+		if q.Method != "tools/call" {
+			return false
+		}
+		for i := 0; ; i++ {
+			fmt.Fprintln(os.Stdout, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`)
+			if i%100 == 0 {
+				mark("sent", strconv.Itoa(i))
+			}
+		}
+	},
 	"a hundred thousand tools": func(q request) bool {
 		if q.Method != "tools/list" {
 			return false

@@ -22,6 +22,7 @@ const (
 	// maxNoise and maxNoiseBytes bound what comes between two messages and is none.
 	maxNoise      = 100_000
 	maxNoiseBytes = 64 << 20
+	notices       = 500 // notifications a second that are taken; faster ones wait
 	maxSample     = 200 // bytes of the first ignored line that are shown
 	maxTail       = 8 << 10
 	maxAsks       = 64 // requests of a server that wait for our answer

@@ -22,6 +22,8 @@ type link interface {
 	// grace is how long the end of a session can take to be known after a call has failed
 	// because of it.
 	grace() time.Duration
+	// trouble is what went wrong last without ending the session; empty if all is well.
+	trouble() string
 	// last is the end of what the server writes beside the protocol.
 	last() string
 	// ignored counts what is no message, with the beginning of the first.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // spec is a server over stdio of a behaviour.
-func spec(t *testing.T, name, mode string) Spec {
+func spec(t testing.TB, name, mode string) Spec {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {

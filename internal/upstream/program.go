@@ -30,7 +30,6 @@ type program struct {
 	errors  *os.File // our end of standard error
 	end     sync.Once
 	stopped bool // it did not end by itself; set by cut
-	probing context.CancelFunc
 	old     bool // does not bear the probe for the newer protocol
 }
 
@@ -82,6 +81,9 @@ func (p *program) run(c *exec.Cmd) error {
 	p.copying.Go(func() { _, _ = io.Copy(p.stderr, p.errors) })
 	p.copying.Go(func() { p.drain(ends[2]) })
 	p.pipe = newPipe(ends[2], ends[1], p.opts.MaxMessage, p.noise)
+	b := &prober{p.pipe, make(chan jsonrpc.ID, 1)}
+	p.watched = watch(b, p.noise)
+	p.copying.Go(func() { p.refuse(b) })
 	return nil
 }
 
@@ -96,39 +98,41 @@ func (p *program) drain(out *os.File) {
 }
 
 // Connect implements [mcp.Transport].
-func (p *program) Connect(ctx context.Context) (mcp.Connection, error) {
-	ctx, p.probing = context.WithCancel(context.WithoutCancel(ctx))
-	p.watched = watch(&prober{pipe: p.pipe, p: p, ctx: ctx}, p.noise)
-	return p.watched, nil
-}
+func (p *program) Connect(context.Context) (mcp.Connection, error) { return p.watched, nil }
 
 // prober answers the probe in the place of a program that is silent, so that the session
 // goes on in the same process with the older protocol: what starts slowly is not started
 // twice.
 type prober struct {
 	*pipe
-	p   *program
-	ctx context.Context //nolint:containedctx // it is the life of this value
+	probes chan jsonrpc.ID // the request, once it is made
 }
 
 const probeMethod = "server/discover"
 
 func (b *prober) Write(ctx context.Context, m jsonrpc.Message) error {
 	if r, ok := m.(*jsonrpc.Request); ok && r.Method == probeMethod {
-		b.p.copying.Go(func() { b.refuse(r.ID) })
+		select {
+		case b.probes <- r.ID:
+		default: // the SDK may probe twice, for another version: then the program has answered
+		}
 	}
 	return b.pipe.Write(ctx, m)
 }
 
-func (b *prober) refuse(id jsonrpc.ID) {
+func (p *program) refuse(b *prober) {
+	var id jsonrpc.ID
 	select {
-	case <-b.p.opts.Clock.After(probeTime(b.p.spec)):
-	case <-b.ctx.Done():
-		return
+	case id = <-b.probes:
 	case <-b.closed:
 		return
 	}
-	if b.p.watched.waits(id) {
+	select {
+	case <-p.opts.Clock.After(probeTime(p.spec)):
+	case <-b.closed:
+		return
+	}
+	if p.watched.waits(id) {
 		b.give(incoming{message: &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer to the probe"}}})
 	}
 }
@@ -156,9 +160,6 @@ func (p *program) cut() {
 		case <-p.opts.Clock.After(leaveTime):
 			p.stopped = true
 			p.group.Stop(leaveTime)
-		}
-		if p.probing != nil {
-			p.probing()
 		}
 		p.pipe.release()
 		p.copying.Wait()
@@ -195,6 +196,8 @@ func ended(err error) string {
 
 // grace is how long a program takes to end at most.
 func (*program) grace() time.Duration { return 3 * leaveTime }
+
+func (*program) trouble() string { return "" }
 
 func (p *program) last() string { return p.stderr.text() }
 

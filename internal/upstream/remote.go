@@ -69,6 +69,13 @@ func (r *remote) cut() { r.trip.close() }
 // grace is short: what fails the session is seen before the call that it fails.
 func (*remote) grace() time.Duration { return drainTime }
 
+func (r *remote) trouble() string {
+	if f := r.trip.failure(); f != nil {
+		return r.explain(f)
+	}
+	return ""
+}
+
 func (r *remote) last() string { return "" }
 
 func (r *remote) ignored() (int, string) { return r.noise.seen() }

@@ -42,6 +42,7 @@ func stateless(o mcp.StreamableHTTPOptions) http.Handler {
 }
 
 func TestBothErasAndBothTransportsOfHTTPAreSpoken(t *testing.T) {
+	t.Parallel()
 	s := tools()
 	for name, c := range map[string]struct {
 		handler   http.Handler
@@ -78,6 +79,7 @@ func TestBothErasAndBothTransportsOfHTTPAreSpoken(t *testing.T) {
 }
 
 func TestHeadersGoToTheServerAndToNoOther(t *testing.T) {
+	t.Parallel()
 	var seen, elsewhere atomic.Int64
 	other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	inner := stateful()
@@ -106,6 +108,7 @@ func TestHeadersGoToTheServerAndToNoOther(t *testing.T) {
 }
 
 func TestARedirectOnTheSameHostIsFollowed(t *testing.T) {
+	t.Parallel()
 	inner := stateful()
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Path == "/mcp" {
@@ -121,6 +124,7 @@ func TestARedirectOnTheSameHostIsFollowed(t *testing.T) {
 }
 
 func TestARefusalByHTTPSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	for status, want := range map[int]string{
 		http.StatusUnauthorized: "gearbox upstream login web",
 		http.StatusForbidden:    "may lack a right",
@@ -141,6 +145,7 @@ func TestARefusalByHTTPSaysWhatToDo(t *testing.T) {
 }
 
 func TestAServerThatIsNotThereFailsAndIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(stateful())
 	url := s.URL
 	s.Close()
@@ -159,6 +164,7 @@ func TestAServerThatIsNotThereFailsAndIsTriedAgain(t *testing.T) {
 }
 
 func TestASessionThatTheServerHasForgottenIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	var inner atomic.Pointer[http.Handler]
 	renew := func() {
 		h := stateful()
@@ -214,6 +220,7 @@ func hand(call http.HandlerFunc) http.Handler {
 type idKey struct{}
 
 func TestSlowBytesEndAtTheTimeoutAndTheSessionGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"application/json", "text/event-stream"} {
 		var calls atomic.Int64
 		s := serve(t, hand(func(w http.ResponseWriter, q *http.Request) {
@@ -249,6 +256,7 @@ func TestSlowBytesEndAtTheTimeoutAndTheSessionGoesOn(t *testing.T) {
 }
 
 func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"application/json", "text/event-stream", "text/html"} {
 		s := serve(t, hand(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
@@ -267,6 +275,7 @@ func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
 }
 
 func TestAStreamThatNobodyOpensDoesNotHoldTheStart(t *testing.T) {
+	t.Parallel()
 	inner := stateful()
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Method == http.MethodGet {
@@ -282,6 +291,7 @@ func TestAStreamThatNobodyOpensDoesNotHoldTheStart(t *testing.T) {
 }
 
 func TestAQuestionInTheMiddleOfACallGoesToAPersonOrIsDeclined(t *testing.T) {
+	t.Parallel()
 	s := mcp.NewServer(&mcp.Implementation{Name: "asks", Version: "0"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "delete"}, func(_ context.Context, q *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		answer, ok := q.Params.InputResponses["sure"].(*mcp.ElicitResult)

@@ -30,6 +30,7 @@ func write(t *testing.T, name, text string) {
 }
 
 func TestAProgramIsFoundWhereTheLoginShellFindsIt(t *testing.T) {
+	t.Parallel()
 	environ, folder := home(t)
 	write(t, folder+"/bin/npx-of-test", "#!/bin/sh\nexec \""+os.Args[0]+"\"\n")
 	s := spec(t, "npx", "honest")
@@ -44,6 +45,7 @@ func TestAProgramIsFoundWhereTheLoginShellFindsIt(t *testing.T) {
 }
 
 func TestAProgramThatIsNotThereSaysHowToGetIt(t *testing.T) {
+	t.Parallel()
 	environ, folder := home(t)
 	for command, want := range map[string]string{
 		"npx": "Node.js", "uvx": "docs.astral.sh/uv", "no-such-program": "whole path", "./here": "does not exist",
@@ -57,6 +59,7 @@ func TestAProgramThatIsNotThereSaysHowToGetIt(t *testing.T) {
 }
 
 func TestAShellThatHangsIsNotWaitedForWithoutEnd(t *testing.T) {
+	t.Parallel()
 	environ, folder := home(t)
 	write(t, folder+"/shell", "#!/bin/sh\nprintf '\\036gearbox\\036/from/before\\036gearbox\\036'\n/bin/sleep 600\n")
 	s := &searcher{environ: environ, patience: 200 * time.Millisecond}

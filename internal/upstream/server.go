@@ -243,12 +243,12 @@ func (v *server) remember(l link) {
 func (v *server) ready(s *session, tools listing) {
 	r := s.client.InitializeResult()
 	v.turn(Ready, "", func() {
-		v.current, v.tools = s, tools
+		v.current, v.tools = s, v.clean(tools)
 		v.sessions++
 		v.agreed, v.instructions = r.ProtocolVersion, v.mask.text(begin(r.Instructions, MaxInstructions))
 		v.title, v.version = "", ""
 		if r.ServerInfo != nil {
-			v.title, v.version = begin(r.ServerInfo.Name, maxSample), begin(r.ServerInfo.Version, maxSample)
+			v.title, v.version = v.mask.exact(begin(r.ServerInfo.Name, maxSample)), v.mask.exact(begin(r.ServerInfo.Version, maxSample))
 		}
 	})
 	v.opts.Logger.Info("session with another server began", logging.KeyUpstream, v.spec.Name)
@@ -302,10 +302,28 @@ func (v *server) refresh(ctx context.Context, s *session) {
 		v.mu.Unlock()
 		return
 	}
+	tools = v.clean(tools)
 	v.mu.Lock()
 	v.tools = tools
 	v.mu.Unlock()
 	v.opts.OnChange(v.spec.Name)
+}
+
+// clean takes the credentials of the server's configuration out of what it says of its
+// tools: programs in a sandbox read that.
+func (v *server) clean(l listing) listing {
+	for i := range l.notes {
+		l.notes[i] = v.mask.text(l.notes[i])
+	}
+	if len(v.mask.secrets()) == 0 {
+		return l
+	}
+	for i := range l.tools {
+		d := &l.tools[i]
+		d.Title, d.Description = v.mask.exact(d.Title), v.mask.exact(d.Description)
+		d.Input, d.Output = v.mask.json(d.Input), v.mask.json(d.Output)
+	}
+	return l
 }
 
 // await waits until the server is ready, unless it has failed. A lazy server is started.
@@ -365,7 +383,7 @@ func (v *server) status() Status {
 	if v.current != nil {
 		s.Stderr = v.mask.text(v.current.link.last())
 		s.Ignored, s.Noise = v.current.link.ignored()
-		s.Noise = v.mask.text(s.Noise)
+		s.Noise, s.Reason = v.mask.text(s.Noise), v.mask.text(v.current.link.trouble())
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // traffic watches the messages of one connection: it keeps what comes for a call, and
@@ -17,6 +18,7 @@ type traffic struct {
 	mcp.Connection
 	failures
 	noise *noise
+	pace  *rate.Limiter // of notifications
 
 	mu    sync.Mutex // guards what follows
 	calls map[jsonrpc.ID]*answer
@@ -25,7 +27,7 @@ type traffic struct {
 }
 
 func watch(c mcp.Connection, n *noise) *traffic {
-	return &traffic{Connection: c, noise: n, calls: map[jsonrpc.ID]*answer{}, sent: map[jsonrpc.ID]bool{}}
+	return &traffic{Connection: c, noise: n, pace: rate.NewLimiter(notices, 2*notices), calls: map[jsonrpc.ID]*answer{}, sent: map[jsonrpc.ID]bool{}}
 }
 
 // errAsks ends a session whose server asks and does not read what is answered.
@@ -37,7 +39,7 @@ func (t *traffic) Read(ctx context.Context) (jsonrpc.Message, error) {
 		keep := false
 		m, err := t.Connection.Read(ctx)
 		if err == nil {
-			keep, err = t.incoming(m)
+			keep, err = t.incoming(ctx, m)
 		}
 		if err != nil {
 			t.note(err)
@@ -50,7 +52,7 @@ func (t *traffic) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // incoming reports whether a message is one to go on with.
-func (t *traffic) incoming(m jsonrpc.Message) (bool, error) {
+func (t *traffic) incoming(ctx context.Context, m jsonrpc.Message) (bool, error) {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
 		return t.response(m), nil
@@ -63,8 +65,10 @@ func (t *traffic) incoming(m jsonrpc.Message) (bool, error) {
 			}
 			return true, nil
 		}
-		// The SDK queues notifications without a bound.
-		return wanted(m.Method), nil
+		if !wanted(m.Method) {
+			return false, nil
+		}
+		return true, t.pace.Wait(ctx) // the SDK queues them without a bound
 	}
 	return false, nil
 }

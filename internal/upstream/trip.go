@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"golang.org/x/time/rate"
 )
 
 // trip carries the HTTP exchanges of one session: it adds the operator's headers, bounds
@@ -94,13 +95,13 @@ func (t *trip) RoundTrip(q *http.Request) (*http.Response, error) {
 		unlink()
 		cancel(nil)
 	}
-	patience := t.patience(q, cancel)
 	q = q.Clone(ctx)
 	if err := t.prepare(q); err != nil {
 		release()
 		return nil, err
 	}
-	a, err := t.base.RoundTrip(q)
+	patience := t.patience(q, cancel)
+	a, err := t.send(q)
 	patience()
 	if err != nil {
 		defer release()
@@ -113,6 +114,29 @@ func (t *trip) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return t.answer(q, a, release)
+}
+
+// send sends a request, and once more with another token when the one that it has is
+// refused and can be renewed.
+func (t *trip) send(q *http.Request) (*http.Response, error) {
+	a, err := t.base.RoundTrip(q)
+	if err != nil || t.auth == nil || a.StatusCode != http.StatusUnauthorized {
+		return a, err
+	}
+	if t.auth.Authorize(q.Context(), q, a) != nil {
+		a.Body = http.NoBody // it was read; that the server asks for a login is said of the status
+		return a, nil
+	}
+	q = q.Clone(q.Context())
+	if q.GetBody != nil {
+		if q.Body, err = q.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.prepare(q); err != nil {
+		return nil, err
+	}
+	return t.base.RoundTrip(q)
 }
 
 func (t *trip) prepare(q *http.Request) error {
@@ -182,7 +206,7 @@ func (t *trip) answer(q *http.Request, a *http.Response, release func()) (*http.
 	}
 	t.note(nil)
 	if kind == "text/event-stream" {
-		a.Body = &held{a.Body, release}
+		a.Body = &held{a.Body, release, t.ctx, rate.NewLimiter(lineRate, lineBurst)}
 		if want != nil {
 			a.Body = &teed{a.Body, want, t.opts.MaxMessage, t.note}
 		}
@@ -260,10 +284,29 @@ func whole(a *http.Response, limit int) ([]byte, error) {
 	return body, nil
 }
 
-// held is a body that is released when it is closed.
+// lineRate and lineBurst bound how fast the lines of a stream are taken: the SDK queues
+// the messages in them without a bound. A large message is one line.
+const (
+	lineRate  = 10 * notices
+	lineBurst = 64 << 10
+)
+
+// held is the body of a stream. It is released when it is closed.
 type held struct {
 	io.ReadCloser
 	release func()
+	ctx     context.Context //nolint:containedctx // it is the life of this value
+	pace    *rate.Limiter
+}
+
+func (h *held) Read(p []byte) (int, error) {
+	n, err := h.ReadCloser.Read(p[:min(len(p), lineBurst)])
+	if lines := bytes.Count(p[:n], []byte("\n")); lines > 0 {
+		if e := h.pace.WaitN(h.ctx, lines); e != nil {
+			return 0, e
+		}
+	}
+	return n, err
 }
 
 func (h *held) Close() error {

@@ -29,7 +29,7 @@ func (v *Vault) Login(ctx context.Context, s Server, c *http.Client, show func(u
 		return err
 	}
 	defer back.close(context.WithoutCancel(ctx))
-	q, refusal, err := challenge(ctx, s, c) //nolint:bodyclose // the handler closes it
+	q, refusal, err := challenge(ctx, s, c)
 	if err != nil {
 		return err
 	}
