@@ -123,7 +123,7 @@ func (v *server) once(ctx context.Context, pause backoff.BackOff) {
 	session, tools, err := v.connect(ctx)
 	if ctx.Err() != nil {
 		if session != nil {
-			session.close()
+			session.abort()
 		}
 		return
 	}
@@ -264,7 +264,7 @@ func (v *server) attend(ctx context.Context, s *session) string {
 	for {
 		select {
 		case <-ctx.Done():
-			s.close()
+			s.abort()
 			<-over
 			s.why = ErrClosed.Error()
 			return s.why

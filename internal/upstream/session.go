@@ -234,9 +234,15 @@ func asksBack(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &w) == nil && w.Kind == "input_required"
 }
 
-// close ends the session, in bounded time.
-func (n *session) close() {
+// abort ends the session with the calls that are under way.
+func (n *session) abort() {
 	n.end()
+	n.close()
+}
+
+// close ends the session, in bounded time. One that has ended by itself is not aborted:
+// its calls have been told how, which says whether they may have been carried out.
+func (n *session) close() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
