@@ -16,7 +16,7 @@ type statements struct {
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
 	dropApproval, forgetApproval, forgets             *sql.Stmt
-	keepTool, acceptTool                              *sql.Stmt
+	keepTool, acceptTool, keepSnippet, dropSnippet    *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -74,6 +74,8 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.stateOf, "SELECT n, state FROM operations WHERE id = ?"},
 		{&s.free, "PRAGMA freelist_count"},
 		{&s.vacuum, "PRAGMA incremental_vacuum(256)"},
+		{&s.keepSnippet, "INSERT INTO snippets (name, pin) VALUES (?, ?) ON CONFLICT DO UPDATE SET pin = excluded.pin"},
+		{&s.dropSnippet, "DELETE FROM snippets WHERE name = ?"},
 		{&s.keepTool, "INSERT INTO tools (server, name, definition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.acceptTool, `INSERT INTO tools (server, name, definition) VALUES (?, ?, ?)
 			ON CONFLICT DO UPDATE SET definition = excluded.definition`},
