@@ -137,3 +137,6 @@ func (s shelf) Load(ctx context.Context, name string) (snippet.Snippet, error) {
 	}
 	return found, err
 }
+
+// SnippetTool is the tool that a snippet is called by.
+func SnippetTool(name string) string { return mcpserver.SnippetTool(name) }

@@ -132,3 +132,13 @@ func kind(v any) string {
 func rejected(field, format string, args ...any) error {
 	return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: field, Message: fmt.Sprintf(format, args...)}
 }
+
+// TypeOf is the type of a JSON value; for null, which is of none, that of a string.
+func TypeOf(value json.RawMessage) Type {
+	for _, t := range Types() {
+		if _, err := (Parameter{Type: t}).accept(value); err == nil {
+			return t
+		}
+	}
+	return String
+}
