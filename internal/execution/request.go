@@ -21,7 +21,7 @@ type Request struct {
 	// Gear is the gear that the call named, or empty.
 	Gear string
 	// Snippet is the saved script that the code is of; zero for code that came with the call.
-	// It is for the record of the request alone.
+	// It is for people and the record: what is decided on is the code.
 	Snippet Snippet
 }
 

@@ -165,7 +165,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
-	snippets, err := s.shelf(ctx, l)
+	snippets, err := s.shelf(ctx, o, l)
 	if err != nil {
 		return err
 	}

@@ -102,9 +102,12 @@ type shelf struct {
 
 var _ mcpserver.Snippets = shelf{}
 
-// shelf logs those that are refused.
-func (s *Sidecar) shelf(ctx context.Context, l *slog.Logger) (mcpserver.Snippets, error) {
+// shelf logs those that are refused. Commands that run one program offer nothing.
+func (s *Sidecar) shelf(ctx context.Context, o Options, l *slog.Logger) (mcpserver.Snippets, error) {
 	sh := shelf{Book: s.Snippets()}
+	if !o.Transport.serves() {
+		return sh, nil
+	}
 	entries, err := sh.List(ctx)
 	if err != nil {
 		return nil, err

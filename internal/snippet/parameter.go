@@ -85,7 +85,7 @@ var wholeNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 // *[execution.RejectedError] that names the parameter.
 func (p Parameter) accept(value json.RawMessage) (json.RawMessage, error) {
 	text := jsontext.Value(value).Clone()
-	if err := text.Compact(); err != nil { // strict: UTF-8, and no member twice
+	if err := text.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil { // strict: UTF-8, and no member twice
 		return nil, rejected(p.Name, "not one value of JSON in UTF-8")
 	}
 	var v any

@@ -41,7 +41,7 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.rollbackNow, "ROLLBACK"},
 		{&s.create, `INSERT INTO operations (id, principal, instance, state, language, gear, client_name, client_version, client_session, code_sha256, created, size)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`},
-		{&s.request, "INSERT INTO requests (n, code, stdin, variables, timeout, gear) VALUES (?, ?, ?, ?, ?, ?)"},
+		{&s.request, "INSERT INTO requests (n, code, stdin, variables, timeout, gear, snippet, pin) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&s.file, "INSERT INTO files (n, position, path, data) VALUES (?, ?, ?, ?)"},
 		{&s.move, "UPDATE operations SET state = ? WHERE id = ? AND state = ?"},
 		{&s.finish, `UPDATE operations SET state = ?3, size = iif(?8, 0, size) + ?4,
