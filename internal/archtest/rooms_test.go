@@ -33,6 +33,7 @@ var rank = map[string]int{
 	"cpython":  2, // the interpreter on disk
 	"catalog":  2, // tools to Python, and results to frames of the bridge: pure
 	"upstream": 2, // sessions with other MCP servers
+	"snippet":  2, // saved scripts from files: makes requests of them, and knows nothing of what runs them
 	"relay":    2, // one client's messages passed on to our own server
 
 	"config": 3, // settings and where they are written; reads files as gear does

@@ -72,7 +72,7 @@ type Event struct {
 	Status     execution.Status
 	ExitCode   int // of a Finished event
 	Usage      execution.Usage
-	// Details are what else an Approval, ToolCall, Login, Config or Refused event has to say. They
+	// Details are what else a Requested, Approval, ToolCall, Login, Config or Refused event has to say. They
 	// hold no secret and no source.
 	Details map[string]string
 }

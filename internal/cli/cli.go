@@ -89,7 +89,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.serveCommand(), a.connectCommand(), a.execCommand(), a.agentCommand(), a.installCommand(), a.uninstallCommand(),
 		a.demoCommand(), a.debugCommand(), a.statusCommand(), a.operationsCommand(), a.approvalsCommand(), a.auditCommand(), a.tokenCommand(), a.doctorCommand(),
-		a.gearCommand(), a.upstreamCommand(), a.configCommand(), a.versionCommand())
+		a.gearCommand(), a.upstreamCommand(), a.snippetCommand(), a.configCommand(), a.versionCommand())
 	return root
 }
 

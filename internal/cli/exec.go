@@ -82,6 +82,12 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	return a.runHere(ctx, f, l, request, "exec")
+}
+
+// runHere runs one request under the settings and reports what came of it. Decisions that
+// are asked for on the terminal are recorded in the name of the command.
+func (a *app) runHere(ctx context.Context, f *execFlags, l *loaded, request execution.Request, command string) error {
 	var log heldLog
 	l.server.Transport, l.server.Pool = sidecar.TransportExec, sidecar.OnDemand()
 	l.server.FinishPreparing = true // the next command is then several times faster
@@ -95,7 +101,7 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
 	result, err := runToEnd(ctx, s.Engine(), request)
-	for k := (&asker{a, ask, s, "exec"}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
+	for k := (&asker{a, ask, s, command}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
 		result, err = k.settle(ctx, request.Principal, result.OperationID)
 	}
 	switch {

@@ -189,6 +189,7 @@ type shownOperation struct {
 type requestShown struct {
 	Code           string         `json:"code"`
 	Gear           string         `json:"gear,omitempty"`
+	Snippet        string         `json:"snippet,omitempty"` // of which the code is, and its pin
 	TimeoutSeconds float64        `json:"timeout_seconds,omitempty"`
 	Stdin          string         `json:"stdin,omitempty"`
 	Variables      map[string]any `json:"variables,omitempty"`
@@ -201,7 +202,7 @@ type fileShown struct {
 }
 
 func shownRequest(q execution.Request) requestShown {
-	s := requestShown{Code: q.Code, Gear: q.Gear, TimeoutSeconds: q.Timeout.Seconds(), Stdin: string(q.Stdin)}
+	s := requestShown{Code: q.Code, Gear: q.Gear, Snippet: fromSnippet(q.Snippet), TimeoutSeconds: q.Timeout.Seconds(), Stdin: string(q.Stdin)}
 	for name, value := range q.Variables {
 		if s.Variables == nil {
 			s.Variables = map[string]any{}
@@ -236,6 +237,7 @@ func (a *app) printOperation(s shownOperation) error {
 	line("server", s.Instance)
 	line("gear", s.Gear)
 	line("language", string(s.Language))
+	line("snippet", s.Request.Snippet)
 	line("code", s.Code)
 	for _, f := range s.Request.Files {
 		line("file", fmt.Sprintf("%s, %v", f.Path, f.Size))

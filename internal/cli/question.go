@@ -38,6 +38,7 @@ type questionWhole struct {
 	questionShown
 
 	Code      string         `json:"code"`
+	Snippet   string         `json:"snippet,omitempty"` // of which it is, and its pin
 	Timeout   float64        `json:"timeout_seconds,omitempty"`
 	Stdin     string         `json:"stdin,omitempty"`
 	Variables map[string]any `json:"variables,omitempty"`
@@ -64,7 +65,7 @@ func shownQuestion(r execution.Record) questionShown {
 
 func wholeQuestion(r execution.Record) questionWhole {
 	plain := shownRequest(r.Request)
-	w := questionWhole{questionShown: shownQuestion(r), Code: plain.Code, Timeout: plain.TimeoutSeconds, Stdin: plain.Stdin, Variables: plain.Variables}
+	w := questionWhole{questionShown: shownQuestion(r), Code: plain.Code, Snippet: plain.Snippet, Timeout: plain.TimeoutSeconds, Stdin: plain.Stdin, Variables: plain.Variables}
 	for i, f := range plain.Files {
 		w.Files = append(w.Files, fileHashed{f, hashOf(r.Request.Files[i].Data)})
 	}
@@ -105,6 +106,7 @@ func (p picture) question(r execution.Record, now time.Time) {
 	p.field("client", whole.Client)
 	p.field("gear", whole.Gear)
 	p.field("language", string(whole.Language))
+	p.field("snippet", fromSnippet(r.Request.Snippet))
 	if r.Request.Timeout > 0 {
 		p.field("timeout", r.Request.Timeout.String())
 	}
@@ -118,6 +120,14 @@ func (p picture) question(r execution.Record, now time.Time) {
 	p.lines("code", whole.Code, true)
 	p.inputs(r.Request, whole)
 	p.always(whole)
+}
+
+// fromSnippet says of which saved script the code is; empty for none.
+func fromSnippet(s execution.Snippet) string {
+	if s.Name == "" {
+		return ""
+	}
+	return s.Name + " " + s.Pin.String()
 }
 
 // becauseAgain says why a question is not the first about its operation.

@@ -20,6 +20,15 @@ type Request struct {
 	Files     []File
 	// Gear is the gear that the call named, or empty.
 	Gear string
+	// Snippet is the saved script that the code is of; zero for code that came with the call.
+	// It is for people and the record: what is decided on is the code.
+	Snippet Snippet
+}
+
+// Snippet names a saved script and exactly what it holds.
+type Snippet struct {
+	Name string
+	Pin  Digest
 }
 
 // Client is what the other end says of itself. It is a claim, for records only.

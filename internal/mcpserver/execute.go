@@ -20,31 +20,37 @@ func (s *service) execute(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return nil, err
 	}
-	p := patience{most: wait, people: args.WaitSeconds != nil, asks: s.canOpenPages(req), again: req.Params.RequestState != ""}
-	if args.WaitSeconds == nil && tasks.Wanted(ctx) {
+	r, err := s.request(req, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.answerTo(ctx, req, r, s.patience(ctx, req, args.WaitSeconds != nil, wait))
+}
+
+// patience is that of a call which says how long it waits, or does not.
+func (s *service) patience(ctx context.Context, req *mcp.CallToolRequest, said bool, wait time.Duration) patience {
+	p := patience{most: wait, people: said, asks: s.canOpenPages(req), again: req.Params.RequestState != ""}
+	if !said && tasks.Wanted(ctx) {
 		p.most = taskAfter
 	}
-	res, err := s.run(ctx, req, args, p)
+	return p
+}
+
+// answerTo submits a request and answers with how it ended, or stands.
+func (s *service) answerTo(ctx context.Context, req *mcp.CallToolRequest, r execution.Request, p patience) (*mcp.CallToolResult, error) {
+	res, err := s.submit(ctx, req, r, p)
 	if err != nil {
 		return nil, err
 	}
 	if p.asks && asksInResult(req) && s.offers.fresh(res, p.again) {
-		return s.ask(args, res)
+		return s.askWith(res, stateOf(r, res.OperationID)), nil
 	}
 	s.mayBecomeTask(ctx, res)
 	return s.answer(res), nil
 }
 
-// ask answers with the wish that the client show its user the page, and then call again.
-func (s *service) ask(args execution.Arguments, res execution.Result) (*mcp.CallToolResult, error) {
-	r, err := args.Request(s.caller.Principal, execution.Client{})
-	if err != nil {
-		return nil, err
-	}
-	return s.askWith(res, stateOf(r, res.OperationID)), nil
-}
-
-// askWith has the client repeat its call with the state.
+// askWith answers with the wish that the client show its user the page, and then repeat its
+// call with the state.
 func (s *service) askWith(res execution.Result, state string) *mcp.CallToolResult {
 	s.offers.made(res)
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{inputKey: s.elicitation(res)}, RequestState: state}
@@ -63,14 +69,20 @@ type patience struct {
 // run submits a call and waits for its end. A failure of ours after the
 // operation was made is an answer that names the operation.
 func (s *service) run(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments, p patience) (execution.Result, error) {
-	r, err := args.Request(s.caller.Principal, client(req))
+	r, err := s.request(req, args)
 	if err != nil {
 		return execution.Result{}, err
 	}
-	if !s.caller.MayWrite(r.Language) {
-		return execution.Result{}, refuse("language", "%s is not among the languages that you may use", r.Language)
-	}
 	return s.submit(ctx, req, r, p)
+}
+
+// request is what the caller asks for, if it may.
+func (s *service) request(req *mcp.CallToolRequest, args execution.Arguments) (execution.Request, error) {
+	r, err := args.Request(s.caller.Principal, client(req))
+	if err == nil && !s.caller.MayWrite(r.Language) {
+		err = refuse("language", "%s is not among the languages that you may use", r.Language)
+	}
+	return r, err
 }
 
 // submit is run of a request that is made already.

@@ -96,6 +96,9 @@ func (s *service) offered() ([]tool, error) {
 	if s.toolbox != nil {
 		tools = append(tools, s.toolboxTools(s.toolbox.Details())...)
 	}
+	if s.snippets != nil {
+		tools = append(tools, s.snippetTools(languages)...)
+	}
 	for _, p := range s.profiles {
 		if slices.Contains(languages, execution.Python) { // these tools know no other
 			tools = append(tools, p(s))

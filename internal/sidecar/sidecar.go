@@ -165,7 +165,12 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
+	snippets, err := s.shelf(ctx, o, l)
+	if err != nil {
+		return err
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
+		Snippets:     snippets,
 		ApprovalPage: page, Visible: visible.Line, Toolbox: s.toolbox(ctx), OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
 		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
 		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,

@@ -92,7 +92,11 @@ func checkRights(dataDir string, r token.Rights) error {
 			return fmt.Errorf("the gear %s runs code with the server's own rights, and holders of tokens never have those: choose another ceiling", g.Name)
 		}
 	}
-	known := mcpserver.ToolNames()
+	saved, err := snippetTools(dataDir)
+	if err != nil {
+		return err
+	}
+	known := append(mcpserver.ToolNames(), saved...)
 	for _, name := range r.Tools {
 		if slices.Contains(known, name) {
 			continue

@@ -113,9 +113,17 @@ func (m *move) prepareCreate(r *execution.Record, instance string) error {
 		string(r.ID), string(q.Principal), instance, string(m.to), string(q.Language), r.Gear,
 		q.Client.Name, q.Client.Version, q.Client.Session, code[:], nanoseconds(r.Created), m.size,
 	}
-	m.request = []any{q.Code, blob(q.Stdin), variables, int64(q.Timeout), q.Gear}
+	m.request = []any{q.Code, blob(q.Stdin), variables, int64(q.Timeout), q.Gear, q.Snippet.Name, pinOf(q.Snippet)}
 	m.files = q.Files
 	return nil
+}
+
+// pinOf is the pin of the snippet of a request, NULL for none.
+func pinOf(s execution.Snippet) any {
+	if s.Pin.IsZero() {
+		return nil
+	}
+	return s.Pin[:]
 }
 
 func (m *move) prepareOutcome(c execution.Change) error {

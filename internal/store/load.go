@@ -14,7 +14,7 @@ import (
 
 // recordColumns are what a record is read from; [scanRecord] has their order.
 const recordColumns = `o.n, o.id, o.principal, o.instance, o.state, o.language, o.gear, o.client_name, o.client_version, o.client_session, o.created, o.finished,
-	q.code, q.stdin, q.variables, q.timeout, q.gear, EXISTS (SELECT 1 FROM files WHERE n = o.n),
+	q.code, q.stdin, q.variables, q.timeout, q.gear, q.snippet, q.pin, EXISTS (SELECT 1 FROM files WHERE n = o.n),
 	r.result, r.stdout_head, r.stdout_tail, r.stdout_total, r.stderr_head, r.stderr_tail, r.stderr_total,
 	a.question, a.answer
 	FROM operations o JOIN requests q ON q.n = o.n LEFT JOIN results r ON r.n = o.n LEFT JOIN approvals a ON a.n = o.n`
@@ -53,16 +53,17 @@ type scanner interface{ Scan(...any) error }
 
 func scanRecord(row scanner) (n int64, hasFiles bool, r execution.Record, err error) {
 	var created, finished, timeout int64
-	var variables, result, question, answer []byte
+	var variables, result, question, answer, pin []byte
 	var stdoutTotal, stderrTotal sql.NullInt64
 	q := &r.Request
 	err = row.Scan(&n, &r.ID, &q.Principal, &r.Instance, &r.State, &q.Language, &r.Gear, &q.Client.Name, &q.Client.Version, &q.Client.Session,
-		&created, &finished, &q.Code, &q.Stdin, &variables, &timeout, &q.Gear, &hasFiles,
+		&created, &finished, &q.Code, &q.Stdin, &variables, &timeout, &q.Gear, &q.Snippet.Name, &pin, &hasFiles,
 		&result, &r.Stdout.Head, &r.Stdout.Tail, &stdoutTotal, &r.Stderr.Head, &r.Stderr.Tail, &stderrTotal, &question, &answer)
 	if err != nil {
 		return 0, false, execution.Record{}, err
 	}
 	r.Created, r.Finished, q.Timeout = moment(created), moment(finished), time.Duration(timeout)
+	copy(q.Snippet.Pin[:], pin)
 	r.Stdout.Total, r.Stderr.Total = execution.Bytes(stdoutTotal.Int64), execution.Bytes(stderrTotal.Int64)
 	for _, part := range []struct {
 		text []byte

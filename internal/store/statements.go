@@ -16,7 +16,7 @@ type statements struct {
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
 	dropApproval, forgetApproval, forgets             *sql.Stmt
-	keepTool, acceptTool                              *sql.Stmt
+	keepTool, acceptTool, keepSnippet, dropSnippet    *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -41,7 +41,7 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.rollbackNow, "ROLLBACK"},
 		{&s.create, `INSERT INTO operations (id, principal, instance, state, language, gear, client_name, client_version, client_session, code_sha256, created, size)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`},
-		{&s.request, "INSERT INTO requests (n, code, stdin, variables, timeout, gear) VALUES (?, ?, ?, ?, ?, ?)"},
+		{&s.request, "INSERT INTO requests (n, code, stdin, variables, timeout, gear, snippet, pin) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&s.file, "INSERT INTO files (n, position, path, data) VALUES (?, ?, ?, ?)"},
 		{&s.move, "UPDATE operations SET state = ? WHERE id = ? AND state = ?"},
 		{&s.finish, `UPDATE operations SET state = ?3, size = iif(?8, 0, size) + ?4,
@@ -74,6 +74,8 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.stateOf, "SELECT n, state FROM operations WHERE id = ?"},
 		{&s.free, "PRAGMA freelist_count"},
 		{&s.vacuum, "PRAGMA incremental_vacuum(256)"},
+		{&s.keepSnippet, "INSERT INTO snippets (name, pin) VALUES (?, ?) ON CONFLICT DO UPDATE SET pin = excluded.pin"},
+		{&s.dropSnippet, "DELETE FROM snippets WHERE name = ?"},
 		{&s.keepTool, "INSERT INTO tools (server, name, definition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.acceptTool, `INSERT INTO tools (server, name, definition) VALUES (?, ?, ?)
 			ON CONFLICT DO UPDATE SET definition = excluded.definition`},

@@ -74,6 +74,7 @@ func Full() execution.Record {
 			Code: "print('ä\U0001F600')\n", Language: execution.Bash, Timeout: 1500 * time.Millisecond, Stdin: []byte{0, 0xff, 'x'},
 			Variables: map[string]json.RawMessage{"a": json.RawMessage(`{"b":[1,"<&>"]}`), "c": json.RawMessage(`null`)},
 			Files:     []execution.File{{Path: "b/ü.bin", Data: []byte{0, 1, 0xfe}}, {Path: "a.txt", Data: []byte("text")}}, Gear: "read_only",
+			Snippet: execution.Snippet{Name: "total", Pin: execution.DigestOf([]byte("total"))},
 		},
 		Stdout: execution.Output{Head: []byte("head\xff"), Tail: []byte("\x00tail"), Total: 1 << 40},
 		Stderr: execution.Output{Head: []byte("e1"), Tail: []byte("e2"), Total: 77},
