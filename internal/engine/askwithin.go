@@ -79,10 +79,10 @@ func (e *Engine) settled(ctx context.Context, p execution.Principal, id executio
 
 // whyNot is what a program is told of a call that was not made.
 func whyNot(r execution.Result) string {
-	switch r.Status {
-	case execution.StatusCancelled:
+	switch {
+	case r.Status == execution.StatusCancelled:
 		return "Nobody decided in time, or the question was withdrawn."
-	case execution.StatusDenied:
+	case r.Status == execution.StatusDenied:
 		return r.Stderr
 	}
 	return "It ended as " + string(r.Status) + ": " + r.Stderr

@@ -113,6 +113,9 @@ func callStatus(err error) execution.Status {
 	return execution.StatusError
 }
 
+// mostAttached bounds what is kept of an answer beside text, in bytes.
+const mostAttached = 8 << 20
+
 // called is the answer of a tool as that of an operation: a value that is not too long to
 // be one, or else text.
 func (op *operation) called(p Prepared, a Answered) execution.Result {
@@ -123,8 +126,14 @@ func (op *operation) called(p Prepared, a Answered) execution.Result {
 	} else {
 		op.stdout.Write([]byte(p.Entry.Text(a.Result, math.MaxInt)))
 	}
+	left := mostAttached
 	for _, b := range a.Result.Blocks {
-		if b.Kind != tool.Text {
+		if b.Kind == tool.Text {
+			continue
+		}
+		if left -= len(b.Data); left < 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s of %d bytes is too large to be passed on: call the tool from Python and keep what you need", b.MIME, len(b.Data)))
+		} else {
 			r.Attachments = append(r.Attachments, execution.Attachment{Data: b.Data, MIME: b.MIME, Name: b.Name, URI: b.URI})
 		}
 	}
