@@ -35,6 +35,9 @@ func (e *Engine) begin(op *operation) error {
 		if from := op.request.Snippet; from.Name != "" {
 			ev.Details = map[string]string{"snippet": from.Name, "pin": from.Pin.String()}
 		}
+		if c, ok := execution.CallOf(op.request); ok && c.Run != "" {
+			ev.Details = map[string]string{"run": string(c.Run)}
+		}
 		err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
 		if err != nil {
 			op.unbegun = e.unrecordable(err)
