@@ -29,6 +29,8 @@ type Config struct {
 	Languages []execution.Language
 	// Toolbox tells of the tools of other servers; nil where none are configured.
 	Toolbox Toolbox
+	// Agent solves tasks for run_agent; nil where no model is configured.
+	Agent Agent
 	// OwnSourceLimits tells that the gear bounds the source itself, so that the profile
 	// code-mode does not.
 	OwnSourceLimits bool
@@ -62,6 +64,7 @@ type Server struct {
 	page        *url.URL
 	environment Environment
 	toolbox     Toolbox
+	agent       Agent
 	// ownSourceLimits tells that the gear bounds the source itself.
 	ownSourceLimits bool
 	log             *slog.Logger
@@ -82,7 +85,7 @@ func New(c Config) (*Server, error) {
 	if c.Engine == nil || c.Records == nil || c.Environment == nil || c.Logger == nil {
 		return nil, errors.New("mcpserver: engine, records, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, toolbox: c.Toolbox, ownSourceLimits: c.OwnSourceLimits, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
+	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, toolbox: c.Toolbox, agent: c.Agent, ownSourceLimits: c.OwnSourceLimits, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
 	if s.observer == nil {
 		s.observer = unobserved{}
 	}

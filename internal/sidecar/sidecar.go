@@ -165,8 +165,12 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
+	model, err := s.solver(o.Agent)
+	if err != nil {
+		return err
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		ApprovalPage: page, Visible: visible.Line, Toolbox: s.toolbox(ctx), OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
+		Agent: model, ApprovalPage: page, Visible: visible.Line, Toolbox: s.toolbox(ctx), OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
 		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
 		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
