@@ -167,6 +167,12 @@ func summary(e audit.Event) string {
 		add(string(e.Status))
 		add("exit code " + strconv.Itoa(e.ExitCode))
 		add(fmt.Sprintf("%.2f ms", float64(e.Usage.Wall)/float64(time.Millisecond)))
+	case audit.ToolCall:
+		add(e.Permission)
+		add(string(e.Status))
+		if e.Status != execution.StatusRunning { // it has answered
+			add(fmt.Sprintf("%.2f ms", float64(e.Usage.Wall)/float64(time.Millisecond)))
+		}
 	case audit.Started, audit.Refused, audit.Approval, audit.Login, audit.Config:
 		add(e.Reason)
 	}
