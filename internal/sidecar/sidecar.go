@@ -149,7 +149,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l}, ApproveScripts: o.Tools.Approve == "script",
 	}
 	if s.gateway != nil {
-		c.Tools, c.Bindings = s.gateway, s.gateway
+		c.Tools, c.Bindings = s.metrics.Tools(s.gateway), s.gateway
 	}
 	if s.engine, err = engine.New(c); err != nil {
 		return err
