@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// toolserver is an MCP server over stdio with two tools. Its argument, if there is one, is
+// toolserver is an MCP server over stdio with a few tools. Its argument, if there is one, is
 // the description of the first.
 func toolserver() {
 	about := "Look a price up, in cents."
@@ -24,6 +24,19 @@ func toolserver() {
 	mcp.AddTool(s, &mcp.Tool{Name: "price", Description: about}, price)
 	mcp.AddTool(s, &mcp.Tool{Name: "buy", Description: "Buy something."}, func(_ context.Context, _ *mcp.CallToolRequest, in item) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "bought " + in.Name}}}, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Say it again."}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		Message string `json:"message"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Message}}}, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "get-sum", Description: "Add two numbers."}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		A float64 `json:"a"`
+		B float64 `json:"b"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(in.A + in.B)}}}, nil, nil
 	})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -42,20 +55,20 @@ func price(_ context.Context, _ *mcp.CallToolRequest, in item) (*mcp.CallToolRes
 	return nil, map[string]int{"cents": cents}, nil
 }
 
-// shopFile configures it as the server shop.
-func shopFile(t *testing.T) string {
+// serversFile configures it under a name.
+func serversFile(t *testing.T, name string) string {
 	t.Helper()
 	program, err := exec.LookPath("toolserver")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(map[string]any{"servers": map[string]any{"shop": map[string]any{"command": program}}})
+	text, err := json.Marshal(map[string]any{"servers": map[string]any{name: map[string]any{"command": program}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(name, text, 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return name
+	return file
 }

@@ -17,7 +17,7 @@ import (
 const shopping = "from tools import shop\nsum(shop.price(name=n)['cents'] for n in ('apple', 'pear'))"
 
 func TestAnAgentCallsToolsOfOtherServers(t *testing.T) {
-	dir, servers := t.TempDir(), shopFile(t)
+	dir, servers := t.TempDir(), serversFile(t, "shop")
 	if exec.CommandContext(t.Context(), "gearbox", "doctor", "--data-dir", dir).Run() != nil {
 		t.Skip("skipped: no sandbox on this machine: gearbox doctor says why")
 	}
@@ -95,6 +95,22 @@ func overMCP(t *testing.T, dir, servers string) {
 	for field, arguments := range map[string]map[string]any{"task": {"task": " "}, "timeout": {"task": "x", "timeout": 0}} {
 		if text, failed := call(arguments); !failed || !strings.Contains(text, field+": ") {
 			t.Errorf("%v: %v, %s", arguments, failed, text)
+		}
+	}
+	isTold(t, dir, servers)
+}
+
+// isTold looks for the server where an operator would.
+func isTold(t *testing.T, dir, servers string) {
+	t.Helper()
+	for want, args := range map[string][]string{
+		"shop  ready, 4 tools": {"status"},
+		"ready (process ":      {"upstream", "list", "--mcp-servers", servers},
+		"server shop":          {"doctor", "--mcp-servers", servers, "--python", "nowhere/python"},
+		"4 tools over stdio":   {"doctor", "--mcp-servers", servers, "--python", "nowhere/python"},
+	} {
+		if out, errOut, _ := gearboxIn(t, dir, args...); !strings.Contains(out, want) {
+			t.Errorf("%v: %q is not in %s%s", args, want, out, errOut)
 		}
 	}
 }
