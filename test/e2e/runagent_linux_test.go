@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -46,6 +48,7 @@ func TestAnAgentCallsToolsOfOtherServers(t *testing.T) {
 		}
 	})
 	t.Run("over MCP", func(t *testing.T) { overMCP(t, dir, servers) })
+	t.Run("in the metrics", func(t *testing.T) { inMetrics(t, dir, servers) })
 }
 
 func overMCP(t *testing.T, dir, servers string) {
@@ -111,6 +114,46 @@ func isTold(t *testing.T, dir, servers string) {
 	} {
 		if out, errOut, _ := gearboxIn(t, dir, args...); !strings.Contains(out, want) {
 			t.Errorf("%v: %q is not in %s%s", args, want, out, errOut)
+		}
+	}
+}
+
+func inMetrics(t *testing.T, dir, servers string) {
+	w := startHTTP(t, 1, "--http", "127.0.0.1:0", "--data-dir", dir, "--mcp-servers", servers, "--allow", "tool(shop.price)")
+	defer w.stop(os.Interrupt)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: w.addresses[0] + "/mcp"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close() //nolint:errcheck // its end is that of the test
+	for _, name := range []string{"pear", "plum"} {
+		arguments := map[string]any{"name": "shop.price", "arguments": map[string]string{"name": name}}
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: arguments}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.addresses[0]+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Client{}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`gearbox_upstream_calls_total{outcome="ok",server="shop"} 1`,
+		`gearbox_upstream_calls_total{outcome="failed",server="shop"} 1`,
+		`gearbox_upstream_call_duration_seconds_count{server="shop"} 2`,
+		`gearbox_decisions_total{effect="allow",moment="tool_call"} 2`,
+	} {
+		if !strings.Contains(string(text), line+"\n") {
+			t.Errorf("%s is not in the metrics", line)
 		}
 	}
 }
