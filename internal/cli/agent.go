@@ -55,8 +55,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	solver, err := sidecar.NewAgent(l.server, version(), nil)
-	if err != nil {
+	if err := sidecar.CheckAgent(l.server, version()); err != nil {
 		return failed(exitUsage, err)
 	}
 	var log heldLog
@@ -71,14 +70,22 @@ func (a *app) agent(ctx context.Context, f *agentFlags, args []string) error {
 	if err != nil {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
-	t := agent.Task{Text: task, Runner: &programs{s.Engine(), &asker{a, ask, s, "agent"}}, Tell: a.progress()}
-	answer, solved := solver.Run(ctx, t)
+	answer, solved := solve(ctx, s, agent.Task{Text: task, Runner: &programs{s.Engine(), &asker{a, ask, s, "agent"}}, Tell: a.progress()})
 	err = a.solved(ctx, f, answer, solved)
 	a.details(answer.Result, log.String())
 	if closing := s.Close(); closing != nil {
 		return failed(exitInternal, errors.Join(err, closing))
 	}
 	return err
+}
+
+// solve has the model solve a task with the tools of the configured servers.
+func solve(ctx context.Context, s *sidecar.Sidecar, t agent.Task) (agent.Answer, error) {
+	solver, err := s.Agent()
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	return solver.Run(ctx, t)
 }
 
 // task is what is to be done: the argument, or standard input.

@@ -98,7 +98,10 @@ func (a *app) handIn(ctx context.Context, ds sidecar.Decisions, d approval.Decis
 }
 
 // credentialFor asks for what a decision needs, and asks nothing where it needs nothing.
-func (a *app) credentialFor(ctx context.Context, d sidecar.Decisions) (string, error) {
+func (a *app) credentialFor(ctx context.Context, d interface {
+	Credential() (credential.Kind, error)
+},
+) (string, error) {
 	kind, err := d.Credential()
 	if err != nil || kind == credential.None {
 		return "", err

@@ -168,7 +168,11 @@ func summary(e audit.Event) string {
 		add("exit code " + strconv.Itoa(e.ExitCode))
 		add(fmt.Sprintf("%.2f ms", float64(e.Usage.Wall)/float64(time.Millisecond)))
 	case audit.ToolCall:
-		add(string(e.Status) + " " + e.Permission)
+		add(e.Permission)
+		add(string(e.Status))
+		if e.Status != execution.StatusRunning { // it has answered
+			add(fmt.Sprintf("%.2f ms", float64(e.Usage.Wall)/float64(time.Millisecond)))
+		}
 	case audit.Approval:
 		add(e.Decision)
 		add(strings.TrimSuffix(e.Reason, "."))

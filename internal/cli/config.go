@@ -56,11 +56,29 @@ func (a *app) configCheck(ctx context.Context, given *config.Given, args []strin
 	for _, w := range l.resolved.Warnings {
 		a.notef("%s", w)
 	}
+	if err := a.checkServers(l.server); err != nil {
+		return failed(exitFailed, err)
+	}
 	if !l.resolved.Found {
 		a.printf("%s is not there: what flags and variables do not say has its default\n", l.resolved.File)
 		return nil
 	}
 	a.printf("%s is as it should be\n", l.resolved.File)
+	return nil
+}
+
+// checkServers tells which of the configured servers cannot be used. The others can.
+func (a *app) checkServers(o sidecar.Options) error {
+	c, err := sidecar.Servers(o)
+	if err != nil {
+		return err
+	}
+	a.warn(c)
+	for _, s := range c.Servers {
+		if s.Fault != "" && !s.Disabled {
+			a.notef("server %q of %s cannot be used: %s", s.Name, s.Origin, s.Fault)
+		}
+	}
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (s *settings) sandboxTable() config.Table {
 		},
 		{
 			Key: "compat", Flag: "compat", Value: config.List(&o.Compat, config.OneOf(mcpserver.Profiles()...)), Default: "none",
-			Usage: "add the tools of another server, `PROFILE` python-interpreter or mcp-run-python",
+			Usage: "add the tools of another server, `PROFILE` python-interpreter, mcp-run-python or code-mode",
 		},
 	}
 }
@@ -122,6 +122,11 @@ func (s *settings) upstreamTable() config.Table {
 		{
 			Key: "env_file", Flag: "env-file", Value: config.List(&o.EnvFiles, config.AnyPath()), Default: "none",
 			Usage: "read variables that files of servers name from `FILE`, NAME=value a line", Meaning: "The environment is stronger than they are. Nothing else gets to see them.",
+		},
+		{
+			Key: "tools.approve", Flag: "tools-approve", Value: config.Text(&o.Tools.Approve, config.OneOf(sidecar.ToolApprovals()...)), Default: sidecar.ToolApprovals()[0],
+			Usage:   "ask about a program's calls of tools one by one or with the program, `call|script`",
+			Meaning: "With call, a yes to a program is none to its calls: each that the rules ask about is asked about with its arguments when it is made. With script, the calls that stand in the source are asked about with the program, by the names of their tools, and a yes counts for them however often and with whatever arguments; calls that do not stand there, and those of tools whose definition has changed, are still asked about one by one.",
 		},
 	}
 }

@@ -84,6 +84,13 @@ func (a *app) printStatus(dir string, reports []sidecar.Report) error {
 		if r.Status == nil {
 			continue
 		}
+		if len(r.Status.Servers) > 0 {
+			line()
+			line(fmt.Sprintf("Process %s, other MCP servers", process(r)))
+		}
+		for _, one := range r.Status.Servers {
+			_, _ = fmt.Fprintln(w, "  "+row([]string{one.Name, fmt.Sprintf("%s, %d tools", serverState(one), one.Tools)}))
+		}
 		for _, p := range r.Status.Pools {
 			line()
 			line(fmt.Sprintf("Process %s, sandboxes of backend %s", process(r), p.Backend))

@@ -16,10 +16,11 @@ data directory, into which import puts those of other programs.`
 
 func (a *app) upstreamCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "upstream", Short: "Configure the MCP servers that programs may call", Long: upstreamHelp, Args: knownCommand,
+		Use: "upstream", Short: "Configure, try and use the MCP servers that programs may call", Long: upstreamHelp, Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.upstreamImportCommand())
+	c.AddCommand(a.upstreamListCommand(), a.upstreamTestCommand(), a.upstreamToolsCommand(), a.upstreamCallCommand(), a.upstreamAcceptCommand(),
+		a.upstreamLoginCommand(), a.upstreamLogoutCommand(), a.upstreamImportCommand())
 	return c
 }
 

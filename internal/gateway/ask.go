@@ -175,3 +175,14 @@ func (g *Gateway) Instructions(ctx context.Context) string {
 	}
 	return catalog.New(servers, catalog.Options{}).Instructions(instructionBudget)
 }
+
+// ForTask describes the tools to a model that is to solve a task, in at most limit
+// characters, and names the servers that are missing.
+func (g *Gateway) ForTask(ctx context.Context, task string, limit int) (string, error) {
+	v, err := g.now(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	missing := g.missing()
+	return v.catalog.ForTask(task, limit-len(missing)) + missing, nil
+}

@@ -38,7 +38,7 @@ type liveness struct {
 }
 
 // keepAlive sends progress notifications until it is stopped, if the client gave a token
-// for them.
+// for them. The id is empty for a call that is about no one operation.
 func (s *service) keepAlive(ctx context.Context, req *mcp.CallToolRequest, id execution.ID) *liveness {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &liveness{woken: make(chan struct{}, 1), cancel: cancel}
@@ -86,10 +86,11 @@ func (s *service) sendProgress(ctx context.Context, l *liveness, session *mcp.Se
 		}
 		// The number has to grow with each notification.
 		last = max(elapsed.Seconds(), last+0.001)
-		err := session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-			Meta:          mcp.Meta{OperationKey: string(id)},
-			ProgressToken: token, Progress: last, Message: message + " as operation " + string(id),
-		})
+		p := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: last, Message: message}
+		if id != "" {
+			p.Meta, p.Message = mcp.Meta{OperationKey: string(id)}, message+" as operation "+string(id)
+		}
+		err := session.NotifyProgress(ctx, p)
 		if err != nil && ctx.Err() == nil {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "progress could not be sent", slog.String("error", err.Error()))
 			return

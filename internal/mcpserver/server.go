@@ -31,6 +31,8 @@ type Config struct {
 	Toolbox Toolbox
 	// Snippets are the scripts that the operator saved; nil for none.
 	Snippets Snippets
+	// Agent solves tasks for run_agent; nil where no model is configured.
+	Agent Agent
 	// OwnSourceLimits tells that the gear bounds the source itself, so that the profile
 	// code-mode does not.
 	OwnSourceLimits bool
@@ -65,6 +67,7 @@ type Server struct {
 	environment Environment
 	toolbox     Toolbox
 	snippets    Snippets
+	agent       Agent
 	// ownSourceLimits tells that the gear bounds the source itself.
 	ownSourceLimits bool
 	log             *slog.Logger
@@ -85,7 +88,7 @@ func New(c Config) (*Server, error) {
 	if c.Engine == nil || c.Records == nil || c.Environment == nil || c.Logger == nil {
 		return nil, errors.New("mcpserver: engine, records, environment and logger are required")
 	}
-	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, toolbox: c.Toolbox, snippets: c.Snippets, ownSourceLimits: c.OwnSourceLimits, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
+	s := &Server{engine: c.Engine, records: c.Records, visible: c.Visible, page: c.ApprovalPage, environment: c.Environment, toolbox: c.Toolbox, agent: c.Agent, snippets: c.Snippets, ownSourceLimits: c.OwnSourceLimits, log: c.Logger, version: c.Version, languages: c.Languages, extension: c.Extension, observer: c.Observer}
 	if s.observer == nil {
 		s.observer = unobserved{}
 	}

@@ -99,8 +99,11 @@ func (s *service) offered() ([]tool, error) {
 	if s.snippets != nil {
 		tools = append(tools, s.snippetTools(languages)...)
 	}
-	for _, p := range s.profiles {
-		if slices.Contains(languages, execution.Python) { // these tools know no other
+	if slices.Contains(languages, execution.Python) { // the others know no other language
+		if s.agent != nil {
+			tools = append(tools, s.runAgentTool())
+		}
+		for _, p := range s.profiles {
 			tools = append(tools, p(s))
 		}
 	}

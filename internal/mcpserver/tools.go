@@ -172,6 +172,7 @@ func operationProperty() property {
 func ToolNames() []string {
 	s := &service{Server: &Server{}}
 	tools := append(s.defaultTools([]execution.Language{execution.Python}), s.toolboxTools(nil)...)
+	tools = append(tools, s.runAgentTool())
 	for _, name := range Profiles() {
 		if p, err := profile(name); err == nil {
 			tools = append(tools, p(s))

@@ -1,14 +1,18 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/execution"
+	"github.com/gearbox-mcp/gearbox/internal/gateway"
 	"github.com/gearbox-mcp/gearbox/internal/gateway/agent"
 	"github.com/gearbox-mcp/gearbox/internal/gateway/agent/endpoint"
+	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 )
 
 // AgentOptions say which model writes programs. The zero value is for none.
@@ -97,22 +101,81 @@ func (o AgentOptions) programsEnvironment(getenv func(string) (string, bool)) fu
 // ErrNoModel says that no model is configured.
 var ErrNoModel = errors.New("no model is configured")
 
-// NewAgent is what solves tasks with the model of the options and the tools of a catalog,
-// nil for none. It asks nobody, but there has to be a key where one is needed.
-func NewAgent(o Options, version string, tools agent.Catalog) (*agent.Agent, error) {
+// CheckAgent says why no task could be solved with the options: no model is named, its
+// endpoint cannot be, or there is no key where one is needed. It asks nobody.
+func CheckAgent(o Options, version string) error {
 	if !o.Agent.On() {
-		return nil, fmt.Errorf("%w: name one with --agent-model or agent.model in gearbox.yaml", ErrNoModel)
+		return fmt.Errorf("%w: name one with --agent-model or agent.model in gearbox.yaml", ErrNoModel)
 	}
 	m, err := endpoint.New(o.Agent.endpoint(version))
 	if err != nil {
+		return err
+	}
+	return m.Ready()
+}
+
+// Agent solves tasks with the model of the options and the tools of the configured servers.
+func (s *Sidecar) Agent() (*agent.Agent, error) {
+	o := s.optionsInForce().Agent
+	m, err := endpoint.New(o.endpoint(s.self.Version))
+	if err != nil {
 		return nil, err
 	}
-	if err := m.Ready(); err != nil {
-		return nil, err
+	c := agent.Config{Model: m, Attempts: o.Attempts}
+	if s.gateway != nil {
+		c.Catalog = agentTools{s.gateway}
 	}
-	c := agent.Config{Model: m, Catalog: tools, Attempts: o.Agent.Attempts}
-	if o.Agent.Timeout != nil {
-		c.Timeout = *o.Agent.Timeout
+	if o.Timeout != nil {
+		c.Timeout = *o.Timeout
 	}
 	return agent.New(c)
 }
+
+// agentTools are the tools of other servers as the model of an agent is told of them.
+type agentTools struct{ gateway *gateway.Gateway }
+
+// Describe implements [agent.Catalog].
+func (t agentTools) Describe(ctx context.Context, task string, limit int) (string, error) {
+	return t.gateway.ForTask(ctx, task, limit)
+}
+
+// solver is an agent as an MCP server speaks of it.
+type solver struct {
+	agent *agent.Agent
+	usual time.Duration
+}
+
+// solver is nil where no model is configured. Without a key a server starts all the same,
+// because everything else works: run_agent says what is missing.
+func (s *Sidecar) solver(o AgentOptions) (mcpserver.Agent, error) {
+	if !o.On() {
+		return nil, nil //nolint:nilnil // there is none, and nothing is wrong
+	}
+	a, err := s.Agent()
+	if err != nil {
+		return nil, about("agent-model", "%w", err)
+	}
+	usual := agent.DefaultTimeout
+	if o.Timeout != nil {
+		usual = *o.Timeout
+	}
+	return solver{a, usual}, nil
+}
+
+// Patience implements [mcpserver.Agent].
+func (s solver) Patience() (usual, most time.Duration) { return s.usual, LongestTask }
+
+// Solve implements [mcpserver.Agent].
+func (s solver) Solve(ctx context.Context, t mcpserver.AgentTask) (mcpserver.AgentAnswer, error) {
+	a, err := s.agent.Run(ctx, agent.Task{Text: t.Text, Timeout: t.Timeout, Runner: runner(t.Run), Tell: t.Tell})
+	if err != nil && !agent.Tellable(err) {
+		return mcpserver.AgentAnswer{}, err
+	}
+	return mcpserver.AgentAnswer{Text: a.Text(), Failed: a.Failed()}, nil
+}
+
+// runner is a function that runs programs for an agent.
+type runner func(context.Context, string) (execution.Result, error)
+
+// Run implements [agent.Runner].
+func (r runner) Run(ctx context.Context, code string) (execution.Result, error) { return r(ctx, code) }

@@ -28,17 +28,17 @@ func TestNoRuleGivesProgramsTheKeyOfTheModel(t *testing.T) {
 
 func TestAnAgentNeedsAModelAndItsKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
-	if _, err := NewAgent(Options{}, "test", nil); !errors.Is(err, ErrNoModel) {
+	if err := CheckAgent(Options{}, "test"); !errors.Is(err, ErrNoModel) {
 		t.Errorf("got %v", err)
 	}
 	o := Options{Agent: AgentOptions{Model: "m"}}
-	if _, err := NewAgent(o, "test", nil); !errors.Is(err, endpoint.ErrCredential) {
+	if err := CheckAgent(o, "test"); !errors.Is(err, endpoint.ErrCredential) {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv("OPENAI_API_KEY", "sk-x")
 	minute := time.Minute
 	o.Agent.Timeout = &minute
-	if _, err := NewAgent(o, "test", nil); err != nil {
+	if err := CheckAgent(o, "test"); err != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/sandbox"
+	"github.com/gearbox-mcp/gearbox/internal/upstream"
 )
 
 // Diagnosis is what the doctor found.
@@ -54,7 +55,7 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 	d.Python = DiagnosedPython{Path: python.Executable, Version: python.Version}
 	d.add("interpreter", err, python.Executable, cmp.Or(hint(err), p.otherPython()))
 	if err != nil { // which a sandbox is built around
-		s.diagnoseBeside(&d)
+		s.diagnoseBeside(ctx, &d)
 		return d
 	}
 	if python.Embedded {
@@ -80,7 +81,7 @@ func (s *Sidecar) Diagnose(ctx context.Context) Diagnosis {
 		d.add("minimum isolation", fmt.Errorf("%s is below the minimum of %s", report.Level, p.least), "", "start with --minimum-isolation "+string(report.Level))
 	}
 	d.Healthy = sound && enough && s.diagnosePreload(ctx, &d)
-	s.diagnoseBeside(&d)
+	s.diagnoseBeside(ctx, &d)
 	return d
 }
 
@@ -93,12 +94,41 @@ func (p *places) otherPython() string {
 }
 
 // diagnoseBeside tells what has no say in the verdict.
-func (s *Sidecar) diagnoseBeside(d *Diagnosis) {
+func (s *Sidecar) diagnoseBeside(ctx context.Context, d *Diagnosis) {
 	if b, ok := s.places.backend.(accountant); ok {
 		d.Checks = append(d.Checks, b.Accounting())
 	}
 	s.diagnoseShell(d)
 	s.diagnoseCredential(d)
+	s.diagnoseServers(ctx, d)
+	s.diagnoseModel(d)
+}
+
+// diagnoseServers starts every configured server, all at once.
+func (s *Sidecar) diagnoseServers(ctx context.Context, d *Diagnosis) {
+	if s.servers == nil {
+		return
+	}
+	s.servers.Known(ctx, true)
+	for _, one := range s.Upstreams() {
+		var err error
+		detail := fmt.Sprintf("%d tools over %s", one.Tools, one.Transport)
+		switch one.State {
+		case upstream.Ready:
+		case upstream.Disabled:
+			detail = one.Reason
+		case upstream.Failed, upstream.Starting, upstream.Lazy:
+			err = errors.New(cmp.Or(one.Reason, "it did not start in time"))
+		}
+		d.add("server "+one.Name, err, detail, "gearbox upstream test "+one.Name+" tells more")
+	}
+}
+
+// diagnoseModel tells whether the model of run_agent could be asked, without asking it.
+func (s *Sidecar) diagnoseModel(d *Diagnosis) {
+	if s.options.Agent.On() {
+		d.add("model", CheckAgent(s.options, s.self.Version), s.options.Agent.Model+" writes programs for run_agent", "see agent in docs/configuration.md")
+	}
 }
 
 // diagnosePreload imports the modules as a run would find them.

@@ -73,7 +73,15 @@ func (s *Sidecar) openRecords(ctx context.Context, o Options, dir string, l *slo
 	if err != nil {
 		return nil, err
 	}
-	s.metrics = telemetry.New(telemetry.Config{Version: s.self.Version, Gear: s.gears.base().Name(), Logger: l})
+	servers, err := o.configured(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, one := range servers.Servers {
+		names = append(names, one.Name)
+	}
+	s.metrics = telemetry.New(telemetry.Config{Version: s.self.Version, Gear: s.gears.base().Name(), Servers: names, Logger: l})
 	return telemetry.Redacted(s.metrics.Journal(telemetry.Log(s.records, l)), s.redactor), nil
 }
 

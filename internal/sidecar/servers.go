@@ -14,6 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 	"github.com/gearbox-mcp/gearbox/internal/upstream"
+	"github.com/gearbox-mcp/gearbox/internal/upstream/oauth"
 	"github.com/gearbox-mcp/gearbox/internal/upstream/serverfile"
 )
 
@@ -105,13 +106,11 @@ func (s *Sidecar) openServers(ctx context.Context, o Options, dir string, l *slo
 		l.Warn("the configuration of MCP servers", "file", w.File, "line", w.Line, "server", w.Server, "warning", w.Message)
 	}
 	if !o.Transport.serves() {
-		for i := range c.Servers {
-			c.Servers[i].Lazy = true
-		}
+		c.Servers = lazy(c.Servers)
 	}
 	var g *gateway.Gateway
 	s.servers, err = upstream.New(c.Servers, upstream.Options{
-		Logger: l, Redactor: s.redactor, Version: s.self.Version, OnChange: func(server string) { g.Changed(server) },
+		Logger: l, Redactor: s.redactor, Version: s.self.Version, Vault: oauth.Open(dir), OnChange: func(server string) { g.Changed(server) },
 	})
 	if err != nil {
 		return err

@@ -149,7 +149,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l}, ApproveScripts: o.Tools.Approve == "script",
 	}
 	if s.gateway != nil {
-		c.Tools, c.Bindings = s.gateway, s.gateway
+		c.Tools, c.Bindings = s.metrics.Tools(s.gateway), s.gateway
 	}
 	if s.engine, err = engine.New(c); err != nil {
 		return err
@@ -169,9 +169,13 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	if err != nil {
 		return err
 	}
+	model, err := s.solver(o.Agent)
+	if err != nil {
+		return err
+	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Snippets:     snippets,
-		ApprovalPage: page, Visible: visible.Line, Toolbox: s.toolbox(ctx), OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
+		Snippets: snippets,
+		Agent:    model, ApprovalPage: page, Visible: visible.Line, Toolbox: s.toolbox(ctx), OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
 		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
 		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),

@@ -34,6 +34,8 @@ type Status struct {
 	Isolation execution.Level `json:"isolation"`
 	Load      engine.Load     `json:"load"`
 	Pools     []PoolStatus    `json:"pools"`
+	// Servers are the other MCP servers whose tools programs may call.
+	Servers []ServerStatus `json:"servers,omitempty"`
 }
 
 // PoolStatus is how the pool of one backend stands: what is shown and what is counted
@@ -87,6 +89,7 @@ func (s *Sidecar) status() Status {
 		st.Addresses = *a
 	}
 	st.Uptime, st.Load, st.Pools = time.Since(st.Started).Seconds(), s.engine.Load(), s.places.pools()
+	st.Servers = s.serverStatuses()
 	for _, p := range st.Pools {
 		for _, t := range p.Templates {
 			st.Isolation = cmp.Or(st.Isolation, t.Level)

@@ -29,7 +29,7 @@ func TestDocumentationOfMetricsIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := telemetry.New(telemetry.Config{Version: "…", GoVersion: "…", Logger: slog.New(slog.DiscardHandler)})
+	m := telemetry.New(telemetry.Config{Version: "…", GoVersion: "…", Servers: []string{"…"}, Logger: slog.New(slog.DiscardHandler)})
 	var all []documented
 	for _, d := range m.Descriptions() {
 		one := documented{Description: d, Unit: unit(d.Name)}

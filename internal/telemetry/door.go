@@ -17,7 +17,7 @@ const undecided = "error"
 
 func (m *Metrics) doorMetrics() doorMetrics {
 	return doorMetrics{m.counter("gearbox_decisions_total", "Actions that came to the door, by what was decided on each as a whole.",
-		label("moment", "when the door was passed", names(authz.BeforeRun)...),
+		label("moment", "when the door was passed", names(authz.BeforeRun, authz.ToolCall)...),
 		Label{
 			Name: "effect", Values: append(names(policy.Allow, policy.Ask, policy.Deny), undecided),
 			Meaning: "what was decided; error: nothing could be decided or recorded, so nothing was permitted",

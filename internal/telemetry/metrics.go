@@ -25,6 +25,8 @@ type Config struct {
 	Version, GoVersion string
 	// Gear is the gear of calls that name none.
 	Gear string
+	// Servers are the configured MCP servers, by name.
+	Servers []string
 	// Logger is told of scrapes that fail.
 	Logger *slog.Logger
 	// Now is the clock; nil means the machine's.
@@ -45,6 +47,7 @@ type Metrics struct {
 	journal  journalMetrics
 	door     doorMetrics
 	tools    toolMetrics
+	upstream upstreamMetrics
 	http     httpMetrics
 	logins   counters
 	webhooks counters
@@ -64,6 +67,7 @@ func New(c Config) *Metrics {
 	m.journal = m.journalMetrics()
 	m.door = m.doorMetrics()
 	m.tools = m.toolMetrics()
+	m.upstream = m.upstreamMetrics(slices.Clone(c.Servers))
 	m.http = m.httpMetrics()
 	m.logins = m.counter("gearbox_logins_total", "Those who came in, once for each session, and requests that were turned away.",
 		either("result", "what became of it", accepted, refused))

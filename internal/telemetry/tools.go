@@ -27,7 +27,10 @@ func (m *Metrics) toolMetrics() toolMetrics {
 
 // toolNames are those of all tools of the product, with every profile.
 func toolNames() []string {
-	return []string{"execute", "get_operation", "cancel_operation", "list_packages", "run_script", "run_python_code"}
+	return []string{
+		"execute", "get_operation", "cancel_operation", "list_packages", "search_tools", "describe_tools", "call_tool", "run_agent",
+		"run_script", "run_python_code", "execute_code",
+	}
 }
 
 // ToolCall counts one call of a tool that was answered.

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -47,4 +48,13 @@ func keeper(s Spec, o *Options, c *http.Client, m *mask) auth.OAuthHandler {
 		}
 	}
 	return o.Vault.Keeper(login(s), c, m.add)
+}
+
+// Forget removes the login for a server from a vault. The error is [oauth.ErrNone] when
+// there is none. What a process has read of it already it keeps until it ends.
+func Forget(ctx context.Context, s Spec, v *oauth.Vault) error {
+	if _, err := v.Load(login(s)); errors.Is(err, oauth.ErrNone) {
+		return fmt.Errorf("server %s: %w", s.Name, err)
+	}
+	return v.Forget(ctx, login(s))
 }

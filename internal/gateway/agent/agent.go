@@ -115,6 +115,9 @@ func (a *Agent) Run(ctx context.Context, t Task) (Answer, error) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
+	if err != nil {
+		w.answer.Stopped = err.Error()
+	}
 	return w.answer, err
 }
 
@@ -169,7 +172,7 @@ func (w *work) ask(ctx context.Context) (Reply, error) {
 	w.task.Tell("the model is thinking")
 	reply, err := w.agent.c.Model.Complete(ctx, w.talk)
 	if err != nil {
-		return Reply{}, fmt.Errorf("ask the model: %w", err)
+		return Reply{}, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	w.spent += len(reply.Text)
 	w.answer.Usage.add(reply.Usage)

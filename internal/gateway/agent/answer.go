@@ -14,6 +14,8 @@ type Answer struct {
 	Status execution.Status `json:"status"`
 	// Sentence is how the model ended the task in words; often empty.
 	Sentence string `json:"sentence,omitempty"`
+	// Stopped is why the task came to no end; empty if it did.
+	Stopped string `json:"stopped,omitempty"`
 	// Code is the last program, and Result its answer.
 	Code   string           `json:"code"`
 	Result execution.Result `json:"result"`
@@ -31,8 +33,10 @@ func (a *Answer) take(code string, r execution.Result) {
 func (a Answer) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", a.headline())
-	if a.Sentence != "" {
-		fmt.Fprintf(&b, "\n%s\n", a.Sentence)
+	for _, text := range []string{a.Sentence, a.Stopped} {
+		if text != "" {
+			fmt.Fprintf(&b, "\n%s\n", text)
+		}
 	}
 	section(&b, "Execution Output", "", a.output())
 	if errs := a.errors(); errs != "" {
@@ -42,7 +46,15 @@ func (a Answer) Text() string {
 	return b.String()
 }
 
+// Failed reports whether the task was not done. Waiting is not failing.
+func (a Answer) Failed() bool {
+	return a.Stopped != "" || a.Status != execution.StatusOK && a.Status.Final()
+}
+
 func (a Answer) headline() string {
+	if a.Stopped != "" {
+		return "❌ **Task Failed**"
+	}
 	switch a.Status {
 	case execution.StatusOK:
 		return "✅ **Task Complete**"

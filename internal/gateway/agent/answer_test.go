@@ -25,6 +25,10 @@ func TestTheAnswerIsInTheFormOfTheServerItReplaces(t *testing.T) {
 			Status: execution.StatusDenied, ExitCode: -1, Stderr: "Denied.",
 			Error: &execution.Error{Code: "POLICY_VIOLATION", Message: "Denied.", Violations: []execution.Violation{{Permission: "net(a.example:443)", Line: 1, Hint: "use the tools", Allow: "net(a.example)"}}},
 		}},
+		"stopped": {
+			Status: execution.StatusOK, Code: "print('a')\n# continue\n", Stopped: "the time of the task is over: 2m0s",
+			Result: execution.Result{Status: execution.StatusOK, Stdout: "a\n"},
+		},
 		"pending": {Status: execution.StatusPendingApproval, Code: "ask()\n", Result: execution.Result{
 			Status: execution.StatusPendingApproval, OperationID: "op_1", ExitCode: -1, ApproveHint: "gearbox approvals approve op_1",
 		}},

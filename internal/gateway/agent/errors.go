@@ -11,6 +11,19 @@ var (
 	ErrNoProgram = errors.New("the model wrote no program")
 	// ErrUndecided says that the model looked around as often as it may, and ended nothing.
 	ErrUndecided = errors.New("the model came to no end")
+	// ErrModel says that the model could not be asked, or gave no answer.
+	ErrModel = errors.New("ask the model")
 	// ErrRefused says that the model, or a filter before it, refused the task.
 	ErrRefused = errors.New("the model refused")
 )
+
+// Tellable reports whether an error is about the task, its bounds or its model, so that
+// whoever gave the task may read it. Every other one is a failure of ours.
+func Tellable(err error) bool {
+	for _, e := range []error{ErrTime, ErrBudget, ErrNoProgram, ErrUndecided, ErrModel, ErrRefused} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
