@@ -157,7 +157,8 @@ type decisionShown struct {
 	Scope     execution.Scope   `json:"scope,omitempty"`
 	Rules     []string          `json:"rules,omitempty"` // that were written
 	Missed    []string          `json:"not_told,omitempty"`
-	Waits     bool              `json:"waits_for_server,omitempty"` // none of the data directory lives
+	Waits     bool              `json:"waits_for_server,omitempty"` // nobody who lives takes it up
+	Gear      string            `json:"gear,omitempty"`             // of the server that it waits for
 	Cause     approval.Cause    `json:"cause,omitempty"`            // why it does not count
 	Error     string            `json:"error,omitempty"`
 }
@@ -176,12 +177,20 @@ func (a *app) refused(f decideFlags, d approval.Decision, err error) error {
 // decided tells what was done.
 func (a *app) decided(f decideFlags, d approval.Decision, r execution.Record, told sidecar.Told) error {
 	if f.json {
-		return a.printLine(decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rulesOf(d, r), Missed: told.Missed, Waits: unheard(d, told)})
+		shown := decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rulesOf(d, r), Missed: told.Missed}
+		if unheard(d, told) {
+			shown.Waits, shown.Gear = true, told.Gear
+		}
+		return a.printLine(shown)
 	}
 	a.printf("%s %s\n", d.Verdict, d.Operation)
 	a.wrote(d, r, told)
 	if unheard(d, told) {
-		a.notef("recorded; it runs when a server of this data directory starts, before %s", clock(r.Approval.Expires))
+		others := ""
+		if told.Others {
+			others = "the servers that run are in another gear; "
+		}
+		a.notef("recorded; %sit runs when a server of this data directory starts in the gear %s, before %s", others, visible.Line(told.Gear), clock(r.Approval.Expires))
 	}
 	return nil
 }
