@@ -90,12 +90,16 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 		defer ask.close()
 		l.server.Approvals.Here = true
 	}
-	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), a.progress())
+	told, tell := &progress{say: a.progress()}, a.progress()
+	if tell != nil {
+		tell = told.tell
+	}
+	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), tell)
 	if err != nil {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
 	result, err := runToEnd(ctx, s.Engine(), request)
-	for k := (&asker{a, ask, s}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
+	for k := (&asker{a, ask, s, told}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
 		result, err = k.settle(ctx, request.Principal, result.OperationID)
 	}
 	switch {
