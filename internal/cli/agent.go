@@ -66,11 +66,12 @@ func (a *app) agent(ctx context.Context, f *agentFlags, args []string) error {
 		defer ask.close()
 		l.server.Approvals.Here = true
 	}
-	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), a.progress())
+	told, tell := a.holdable()
+	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), tell)
 	if err != nil {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
-	answer, solved := solve(ctx, s, agent.Task{Text: task, Runner: &programs{s.Engine(), &asker{a, ask, s, "agent"}}, Tell: a.progress()})
+	answer, solved := solve(ctx, s, agent.Task{Text: task, Runner: &programs{s.Engine(), &asker{a, ask, s, "agent", told}}, Tell: tell})
 	err = a.solved(ctx, f, answer, solved)
 	a.details(answer.Result, log.String())
 	if closing := s.Close(); closing != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -162,13 +163,24 @@ func (a *app) pictureOn(d sidecar.Decisions) picture {
 }
 
 func (a *app) showFile(r execution.Record, path string) error {
-	for _, f := range r.Request.Files {
-		if f.Path == path {
-			picture{w: a.Out, columns: columnsOf(a.Out)}.lines(fmt.Sprintf("%s, sha256:%s", visible.Line(path), hashOf(f.Data)), string(f.Data), true)
-			return nil
-		}
+	if f := fileShownAs(r.Request.Files, path); f != nil {
+		picture{w: a.Out, columns: columnsOf(a.Out)}.lines(fmt.Sprintf("%s, sha256:%s", visible.Line(f.Path), hashOf(f.Data)), string(f.Data), true)
+		return nil
 	}
 	return failed(exitFailed, &hinted{fmt.Errorf("no file %q came with %s", path, r.ID), "gearbox approvals show " + string(r.ID) + " lists its files"})
+}
+
+// fileShownAs is the file whose path is shown as this, or else is this; nil for none. What is
+// shown comes first: it is what a person can have read, and no two paths are shown alike.
+func fileShownAs(files []execution.File, path string) *execution.File {
+	for _, name := range []func(string) string{visible.Line, strings.Clone} {
+		for i := range files {
+			if name(files[i].Path) == path {
+				return &files[i]
+			}
+		}
+	}
+	return nil
 }
 
 // notDecided explains why a decision does not count, with its cause.

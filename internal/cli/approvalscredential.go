@@ -153,6 +153,9 @@ func (s *secrets) newKey(ctx context.Context, kind credential.Kind) (credential.
 	if err != nil {
 		return credential.Key{}, err
 	}
+	if err := credential.CheckPassphrase(text); err != nil {
+		return credential.Key{}, err // before it is typed again
+	}
 	again, err := s.hidden(ctx, "Once more: ")
 	if err != nil {
 		return credential.Key{}, err

@@ -97,12 +97,19 @@ func (a *app) decide(ctx context.Context, f decideFlags, d approval.Decision) er
 		if f.hash == "" {
 			d.Hash = r.Approval.Hash
 		}
-		if !f.yes {
+		hand := a.handIn
+		switch {
+		case r.State != execution.StatePending || d.Hash != r.Approval.Hash:
+			// The desk refuses it: nobody is asked for anything before.
+			hand = func(ctx context.Context, ds sidecar.Decisions, d approval.Decision) (sidecar.Told, error) {
+				return ds.Decide(ctx, d)
+			}
+		case !f.yes:
 			if err := a.confirm(ctx, f, ds, r); err != nil {
 				return err
 			}
 		}
-		told, err := a.handIn(ctx, ds, d)
+		told, err := hand(ctx, ds, d)
 		if err != nil {
 			return a.refused(f, d, err)
 		}
@@ -112,9 +119,6 @@ func (a *app) decide(ctx context.Context, f decideFlags, d approval.Decision) er
 
 // confirm asks whether what is shown is meant.
 func (a *app) confirm(ctx context.Context, f decideFlags, ds sidecar.Decisions, r execution.Record) error {
-	if r.State != execution.StatePending {
-		return nil // the desk says what it is instead
-	}
 	t, err := openTerminal()
 	if err != nil || f.json {
 		return usage("say --yes in a script of yours, after gearbox approvals show "+string(r.ID), "nothing was decided: %w", errNoTerminal)
@@ -129,14 +133,19 @@ func (a *app) confirm(ctx context.Context, f decideFlags, ds sidecar.Decisions, 
 		question = "\nPermit this, and write these rules? [y/N] "
 	}
 	answer, err := t.ask(ctx, question)
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case ctx.Err() != nil:
+		return failed(exitCancelled, errUndecided)
+	case err != nil && !errors.Is(err, io.EOF):
 		return failed(exitFailed, err)
-	}
-	if !means(answer, "yes") {
-		return failed(exitFailed, errors.New("nothing was decided"))
+	case !means(answer, "yes"):
+		return failed(exitFailed, errUndecided)
 	}
 	return nil
 }
+
+// errUndecided says that whoever was asked did not say yes.
+var errUndecided = errors.New("nothing was decided")
 
 // means reports whether an answer is a word, or its first letter.
 func means(answer, word string) bool {
@@ -157,17 +166,24 @@ type decisionShown struct {
 	Scope     execution.Scope   `json:"scope,omitempty"`
 	Rules     []string          `json:"rules,omitempty"` // that were written
 	Missed    []string          `json:"not_told,omitempty"`
-	Waits     bool              `json:"waits_for_server,omitempty"` // none of the data directory lives
+	Waits     bool              `json:"waits_for_server,omitempty"` // nobody who lives takes it up
+	Gear      string            `json:"gear,omitempty"`             // of the server that it waits for
 	Cause     approval.Cause    `json:"cause,omitempty"`            // why it does not count
 	Error     string            `json:"error,omitempty"`
 }
 
+// refused tells why a decision was not taken, in the form that was asked for. Without a cause
+// it is not the decision that is at fault.
 func (a *app) refused(f decideFlags, d approval.Decision, err error) error {
-	var r *approval.RefusedError
-	if !f.json || !errors.As(err, &r) {
+	if !f.json {
 		return notDecided(d.Operation, err)
 	}
-	if err := a.printLine(decisionShown{Operation: d.Operation, Cause: r.Cause, Error: r.Message}); err != nil {
+	shown := decisionShown{Operation: d.Operation, Error: err.Error()}
+	var r *approval.RefusedError
+	if errors.As(err, &r) {
+		shown.Cause, shown.Error = r.Cause, r.Message
+	}
+	if err := a.printLine(shown); err != nil {
 		return err
 	}
 	return exit(exitFailed)
@@ -176,12 +192,20 @@ func (a *app) refused(f decideFlags, d approval.Decision, err error) error {
 // decided tells what was done.
 func (a *app) decided(f decideFlags, d approval.Decision, r execution.Record, told sidecar.Told) error {
 	if f.json {
-		return a.printLine(decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rulesOf(d, r), Missed: told.Missed, Waits: unheard(d, told)})
+		shown := decisionShown{Operation: d.Operation, Decision: d.Verdict, Scope: d.Scope, Rules: rulesOf(d, r), Missed: told.Missed}
+		if unheard(d, told) {
+			shown.Waits, shown.Gear = true, told.Gear
+		}
+		return a.printLine(shown)
 	}
 	a.printf("%s %s\n", d.Verdict, d.Operation)
 	a.wrote(d, r, told)
 	if unheard(d, told) {
-		a.notef("recorded; it runs when a server of this data directory starts, before %s", clock(r.Approval.Expires))
+		others := ""
+		if told.Others {
+			others = "the servers that run are in another gear; "
+		}
+		a.notef("recorded; %sit runs when a server of this data directory starts in the gear %s, before %s", others, visible.Line(told.Gear), clock(r.Approval.Expires))
 	}
 	return nil
 }
@@ -254,10 +278,27 @@ func (t *terminal) choose(ctx context.Context, r execution.Record, skip bool) (a
 		case means(answer, "no"):
 			return d, nil
 		case means(answer, "message"):
-			d.Message, err = t.ask(ctx, "The message to the model, at most "+strconv.Itoa(approval.MaxMessage)+" bytes: ")
+			d.Message, err = t.message(ctx)
 			return d, err
 		case skip && (means(answer, "skip") || means(answer, "later")):
 			return d, errSkipped
 		}
+	}
+}
+
+// message asks for the words that go with a no, until they are short enough. Without any end
+// of the line it is [errSkipped]: who was about to say something has not said it.
+func (t *terminal) message(ctx context.Context) (string, error) {
+	for {
+		text, err := t.ask(ctx, "The message to the model, at most "+strconv.Itoa(approval.MaxMessage)+" bytes: ")
+		switch {
+		case errors.Is(err, io.EOF):
+			return "", errSkipped
+		case err != nil:
+			return "", err
+		case len(text) <= approval.MaxMessage:
+			return text, nil
+		}
+		_, _ = fmt.Fprintf(t.file, "These are %d bytes, and nothing was decided.\n", len(text))
 	}
 }

@@ -97,7 +97,8 @@ func (a *app) runHere(ctx context.Context, f *execFlags, l *loaded, request exec
 		defer ask.close()
 		l.server.Approvals.Here = true
 	}
-	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), a.progress())
+	told, tell := a.holdable()
+	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), tell)
 	if err != nil {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
@@ -105,7 +106,7 @@ func (a *app) runHere(ctx context.Context, f *execFlags, l *loaded, request exec
 	if ask == nil {
 		result, err = runToEnd(ctx, s.Engine(), request)
 	} else {
-		result, err = (&asker{a, ask, s, command}).run(ctx, request)
+		result, err = (&asker{a, ask, s, command, told}).run(ctx, request)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,5 +61,23 @@ func TestRefusedSubmissionIsReturned(t *testing.T) {
 	want := &execution.RejectedError{Code: execution.CodeUnavailable}
 	if _, err := runToEnd(context.Background(), &engineStub{submitErr: want}, execution.Request{}); !errors.Is(err, want) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestProgressDoesNotStandInTheLineOfAPrompt(t *testing.T) {
+	var said []string
+	p := &progress{say: func(s string) { said = append(said, s) }}
+	p.tell("before")
+	release := p.hold()
+	p.tell("meanwhile")
+	p.tell("last")
+	if len(said) != 1 {
+		t.Errorf("%q while somebody was asked", said)
+	}
+	release()
+	p.hold()()
+	p.tell("after")
+	if got := strings.Join(said, " "); got != "before last after" {
+		t.Errorf("%q", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/approval"
@@ -17,6 +18,54 @@ type asker struct {
 	terminal *terminal
 	sidecar  *sidecar.Sidecar
 	command  string // in whose name decisions are recorded
+	progress *progress
+}
+
+// progress tells what takes long, and holds it while a person is asked: it would stand in
+// the line of the prompt. It is safe for concurrent use.
+type progress struct {
+	say func(string)
+
+	mu    sync.Mutex // guards what follows
+	holds bool
+	last  string // that was held
+}
+
+// holdable is what a command reports its progress to, and the function that does; nil for
+// silence.
+func (a *app) holdable() (*progress, func(string)) {
+	p := &progress{say: a.progress()}
+	if p.say == nil {
+		return p, nil
+	}
+	return p, p.tell
+}
+
+// tell says it now, or later.
+func (p *progress) tell(s string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.holds {
+		p.last = s
+		return
+	}
+	p.say(s)
+}
+
+// hold keeps the terminal for a question. What came last meanwhile is told at release.
+func (p *progress) hold() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds = true
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.holds = false
+		if p.last != "" {
+			p.say(p.last)
+			p.last = ""
+		}
+	}
 }
 
 // terminalOf is where a command may ask: on the terminal of a person who reads what it
@@ -104,21 +153,12 @@ func (k *asker) settle(ctx context.Context, p execution.Principal, id execution.
 	if err != nil {
 		return execution.Result{}, err
 	}
-	decision, err := k.terminal.decide(ctx, d, r, false)
-	switch {
-	case errors.Is(err, errSettled): // somebody decided elsewhere, or nobody in time
+	switch err := k.put(ctx, d, r); {
+	case err == nil, errors.Is(err, errSettled): // by an answer, or somebody elsewhere, or nobody in time
 	case errors.Is(err, errSkipped):
 		return e.Cancel(context.WithoutCancel(ctx), p, id)
-	case err != nil:
-		return cancel(ctx, e, p, id)
 	default:
-		decision.Client = asClient(k.command)
-		told, err := k.app.handIn(ctx, d, decision)
-		if err != nil {
-			k.app.notef("%v", err) // the question stands, or is over: the operation knows
-			break
-		}
-		k.app.wrote(decision, r, told)
+		return cancel(ctx, e, p, id)
 	}
 	stands, err := k.takeUp(ctx, p, id)
 	switch {
@@ -130,6 +170,24 @@ func (k *asker) settle(ctx context.Context, p execution.Principal, id execution.
 		return e.Wait(ctx, p, id, 0)
 	}
 	return k.toEnd(ctx, p, id)
+}
+
+// put asks and hands the answer in. One that does not count is told, and is no error: the
+// question stands, or is over, and the operation knows.
+func (k *asker) put(ctx context.Context, d sidecar.Decisions, r execution.Record) error {
+	defer k.progress.hold()()
+	decision, err := k.terminal.decide(ctx, d, r, false)
+	if err != nil {
+		return err
+	}
+	decision.Client = asClient(k.command)
+	told, err := k.app.handIn(ctx, d, decision)
+	if err != nil {
+		k.app.notef("%v", err)
+		return nil
+	}
+	k.app.wrote(decision, r, told)
+	return nil
 }
 
 // takeUp takes the operation up once there is a place for it, unless a question stands.

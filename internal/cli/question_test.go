@@ -73,3 +73,18 @@ func TestAQuestionThatCannotBeAllowedForGoodSaysSo(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+func TestAFileIsFoundByTheNameThatIsShown(t *testing.T) {
+	files := []execution.File{{Path: "hel⟨U+200B⟩per.py", Data: []byte("literal")}, {Path: "hel\u200bper.py", Data: []byte("hidden")}, {Path: "a b.py", Data: []byte("plain")}}
+	for name, want := range map[string]string{
+		"hel⟨U+200B⟩per.py": "hidden", "hel\u200bper.py": "hidden", "hel⟨U+27E8⟩U+200B⟩per.py": "literal", "a b.py": "plain", "helper.py": "",
+	} {
+		got := ""
+		if f := fileShownAs(files, name); f != nil {
+			got = string(f.Data)
+		}
+		if got != want {
+			t.Errorf("%q is %q, not %q", name, got, want)
+		}
+	}
+}

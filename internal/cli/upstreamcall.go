@@ -47,12 +47,13 @@ func (a *app) upstreamCall(ctx context.Context, f *execFlags, args []string) err
 		defer ask.close()
 		l.server.Approvals.Here = true
 	}
-	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), a.progress())
+	told, tell := a.holdable()
+	s, err := sidecar.Open(ctx, l.server, version(), log.logger(), tell)
 	if err != nil {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
 	result, err := runToEnd(ctx, s.Engine(), request)
-	for k := (&asker{a, ask, s, "upstream call"}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
+	for k := (&asker{a, ask, s, "upstream call", told}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
 		result, err = k.settle(ctx, request.Principal, result.OperationID)
 	}
 	err = a.called(ctx, f, result, err)

@@ -74,7 +74,7 @@ func (a *app) upstreamList(ctx context.Context, given *config.Given, asJSON bool
 	if err != nil {
 		return failed(exitFailed, err)
 	}
-	all := listed(c.Servers, reports)
+	all := serversListed(c.Servers, reports)
 	if asJSON {
 		for _, s := range all {
 			if err := a.printLine(s); err != nil {
@@ -103,7 +103,7 @@ func (a *app) warn(c serverfile.Config) {
 	}
 }
 
-func listed(servers []upstream.Spec, reports []sidecar.Report) []listedServer {
+func serversListed(servers []upstream.Spec, reports []sidecar.Report) []listedServer {
 	var all []listedServer
 	for _, s := range servers {
 		one := listedServer{

@@ -71,23 +71,35 @@ func watch(ctx context.Context, d sidecar.Decisions, put func(context.Context, e
 	}
 }
 
-// put asks one question and hands the answer in. An answer that does not count any more
-// is told and is no reason to stop.
+// put asks one question and hands the answer in, again and again until an answer counts, or
+// none is given, or another question stands.
 func (a *app) put(ctx context.Context, t *terminal, d sidecar.Decisions, listed execution.Record) error {
-	r, err := d.Find(ctx, listed.ID) // with its files
-	if err != nil {
-		return err
+	for {
+		r, err := d.Find(ctx, listed.ID) // with its files
+		if err != nil {
+			return err
+		}
+		if r.State != execution.StatePending || r.Approval.Hash != listed.Approval.Hash {
+			return nil
+		}
+		if over, err := a.putOnce(ctx, t, d, r); over || err != nil {
+			return err
+		}
 	}
+}
+
+// putOnce is false when an answer was given that does not count. That is told.
+func (a *app) putOnce(ctx context.Context, t *terminal, d sidecar.Decisions, r execution.Record) (over bool, err error) {
 	decision, err := t.decide(ctx, d, r, true)
 	switch {
 	case errors.Is(err, errSkipped):
 		a.notef("left open: %s", r.ID)
-		return nil
+		return true, nil
 	case errors.Is(err, errSettled):
 		a.notef("no longer open: %s", r.ID)
-		return nil
+		return true, nil
 	case err != nil:
-		return err
+		return true, err
 	}
 	decision.Client = asClient("approvals watch")
 	told, err := a.handIn(ctx, d, decision)
@@ -95,12 +107,14 @@ func (a *app) put(ctx context.Context, t *terminal, d sidecar.Decisions, listed 
 	switch {
 	case errors.As(err, &refused):
 		a.notef("refused (%s): %v", refused.Cause, refused)
+		return false, nil
+	case ctx.Err() != nil:
+		return true, ctx.Err()
 	case err != nil:
-		a.notef("%v", err) // the next question may still be answered
-	default:
-		return a.decided(decideFlags{}, decision, r, told)
+		a.notef("%v", err)
+		return false, nil
 	}
-	return nil
+	return true, a.decided(decideFlags{}, decision, r, told)
 }
 
 // errSettled says that a question is over while it is being put.

@@ -224,7 +224,7 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 	if err != nil {
 		return nil, err
 	}
-	if serversGear(frozen.Name()) != serversGear(r.Gear) && r.Instance != e.c.Instance {
+	if ServersGear(frozen.Name()) != ServersGear(r.Gear) && r.Instance != e.c.Instance {
 		return nil, &execution.RejectedError{Code: execution.CodeUnavailable, Message: "it was asked about in the gear " + r.Gear}
 	}
 	granted := frozen
@@ -241,11 +241,30 @@ func (e *Engine) revive(ctx context.Context, r execution.Record) (*operation, er
 	return op, nil
 }
 
-// serversGear is the first of the gears that a name is made of, see [gear.Frozen.Name]: the
+// ServersGear is the first of the gears that a name is made of, see [gear.Frozen.Name]: the
 // others are those of the call and of the principal, who may have got another ceiling.
-func serversGear(name string) string {
+func ServersGear(name string) string {
 	first, _, _ := strings.Cut(name, "+")
 	return first
+}
+
+// waitsFor says what an operation waits for that no process has, though nobody is asked.
+func (e *Engine) waitsFor(r execution.Record) string {
+	what := "The user said yes."
+	if r.State == execution.StateStale {
+		what = "The rules changed while the user was asked, and it is decided anew."
+	}
+	if e.alive(r.Instance) || e.serves(r) {
+		return what + " It waits for its turn."
+	}
+	return fmt.Sprintf("%s Nothing has run yet: the server that asked is gone, and it waits for one in the gear %s, which this one is not in. Tell your user to start one before %s.",
+		what, ServersGear(r.Gear), r.Approval.Expires.Format(time.RFC3339))
+}
+
+// serves reports whether this process takes up what was asked about in the gear of a record.
+func (e *Engine) serves(r execution.Record) bool {
+	frozen, err := e.frozen(r.Request)
+	return err != nil || ServersGear(frozen.Name()) == ServersGear(r.Gear) // what the gear refuses now is ended here
 }
 
 // narrow takes back what a question lists when the permit does not rest on the yes to it:

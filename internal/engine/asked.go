@@ -24,5 +24,5 @@ func (e *Engine) WaitUnlessAsked(ctx context.Context, p execution.Principal, id 
 	if err != nil {
 		return execution.Result{}, notFound(id, err)
 	}
-	return told(rec), nil
+	return e.told(rec), nil
 }

@@ -105,7 +105,7 @@ func (e *Engine) sleep(ctx context.Context, d time.Duration) {
 }
 
 // told is the answer for an operation from its record.
-func told(r execution.Record) execution.Result {
+func (e *Engine) told(r execution.Record) execution.Result {
 	res := execution.Result{Status: execution.StatusRunning, OperationID: r.ID, ExitCode: -1, Gear: r.Gear}
 	switch {
 	case r.State == execution.StateFinished:
@@ -113,6 +113,8 @@ func told(r execution.Record) execution.Result {
 	case r.State == execution.StatePending && r.Approval != nil:
 		res.Status = execution.StatusPendingApproval
 		return pendingOn(res, r.Approval)
+	case r.State.Waits() && r.Approval != nil:
+		res.Summary, res.ExpiresAt = e.waitsFor(r), r.Approval.Expires.Format(time.RFC3339)
 	}
 	return res
 }

@@ -224,7 +224,7 @@ func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.I
 	if err != nil {
 		return execution.Result{}, notFound(id, err)
 	}
-	return told(rec), nil
+	return e.told(rec), nil
 }
 
 func (e *Engine) await(ctx context.Context, op *operation, d time.Duration) bool {

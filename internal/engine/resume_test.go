@@ -272,12 +272,27 @@ func TestAProcessInAnotherGearLeavesAYesToOthers(t *testing.T) {
 	b.approve(id)
 	mine := b.config
 	b.config.Instance, b.config.Gears = "another", named("restricted")
-	if n, err := b.another(t).Resume(t.Context()); n != 0 || err != nil {
+	other := b.another(t)
+	if n, err := other.Resume(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
+	}
+	summary := func(e *engine.Engine) string {
+		t.Helper()
+		r, err := e.Wait(t.Context(), execution.Local, id, 0)
+		if err != nil || r.Status != execution.StatusRunning || r.ExpiresAt == "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		return r.Summary
+	}
+	if got := summary(other); !strings.Contains(got, "The user said yes. Nothing has run yet") || !strings.Contains(got, "in the gear user_confirmed") {
+		t.Errorf("%q", got)
 	}
 	b.config = mine
 	b.config.Instance = "a third"
 	b.engine = b.another(t)
+	if got := summary(b.engine); got != "The user said yes. It waits for its turn." {
+		t.Errorf("%q", got)
+	}
 	if b.resume() != 1 {
 		t.Error("it is not taken up in its own gear")
 	}

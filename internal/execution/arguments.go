@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -233,10 +234,22 @@ func checkPath(field, p string) error {
 	case path.IsAbs(p), p != path.Clean(p), p == ".", p == "..", strings.HasPrefix(p, "../"):
 		return invalid(field+".path", "%q: must be relative to /workspace, without . or .. or a trailing slash", p)
 	}
+	if at := strings.IndexFunc(p, hidden); at >= 0 {
+		r, _ := utf8.DecodeRuneInString(p[at:])
+		return invalid(field+".path", "%+q holds U+%04X, which does not show: name files with characters that a person can see, and no spaces but the plain one", p, r)
+	}
 	for part := range strings.SplitSeq(p, "/") {
 		if len(part) > 255 {
 			return invalid(field+".path", "%q: a name in it is longer than 255 bytes", p)
 		}
 	}
 	return nil
+}
+
+// hidden reports whether a character of a name leaves no mark of its own, or moves others:
+// a control character, a separator other than the plain space, a mark of direction or of
+// format, or what Unicode has ignored by default. A person who is shown such a name could
+// neither tell it from another one nor type it.
+func hidden(r rune) bool {
+	return r != ' ' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

@@ -110,6 +110,17 @@ func TestMalformedCallsAreRejectedByField(t *testing.T) {
 		"path climbs later": {file("a/../../x"), "files[0].path"},
 		"unclean path":      {file("a//b"), "files[0].path"},
 		"NUL in path":       {file("a\x00b"), "files[0].path"},
+		"newline in path":   {file("a\nb"), "files[0].path"},
+		"tab in path":       {file("a\tb"), "files[0].path"},
+		"escape in path":    {file("a\x1b[2Jb"), "files[0].path"},
+		"C1 in path":        {file("a\u009bb"), "files[0].path"},
+		"no width in path":  {file("ok", "hel\u200bper.py"), "files[1].path"},
+		"direction in path": {file("a\u202eyp.b"), "files[0].path"},
+		"separator in path": {file("a\u2028b"), "files[0].path"},
+		"other space":       {file("a\u00a0b"), "files[0].path"},
+		"filler in path":    {file("a\u3164b"), "files[0].path"},
+		"selector in path":  {file("a\ufe0fb"), "files[0].path"},
+		"tag in path":       {file("a\U000e0041b"), "files[0].path"},
 		"empty path":        {file(""), "files[0].path"},
 		"neither content":   {execution.Arguments{Code: ok, Files: []execution.FileArgument{{Path: "a"}}}, "files[0]"},
 		"bad base64":        {execution.Arguments{Code: ok, Files: []execution.FileArgument{{Path: "a", Base64: ptr("?")}}}, "files[0].base64"},
@@ -143,6 +154,18 @@ func file(paths ...string) execution.Arguments {
 		a.Files = append(a.Files, execution.FileArgument{Path: p, Text: ptr("x")})
 	}
 	return a
+}
+
+func TestAPathWhoseCharactersShowIsTaken(t *testing.T) {
+	for _, p := range []string{"a b.py", "größe/数据.csv", "e\u0301.txt", "😀.txt", "⟨x⟩", "..a", "'\"\\"} {
+		if _, err := file(p).Request(execution.Local, execution.Client{}); err != nil {
+			t.Errorf("%q: %v", p, err)
+		}
+	}
+	_, err := file("hel\u200bper.py").Request(execution.Local, execution.Client{})
+	if err == nil || !strings.Contains(err.Error(), "U+200B") || !strings.Contains(err.Error(), `hel\u200bper.py`) || strings.ContainsRune(err.Error(), 0x200b) {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestWaitHasADefaultAndARange(t *testing.T) {

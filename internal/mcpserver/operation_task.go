@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,7 +93,7 @@ func (t operationTasks) task(ctx context.Context, res execution.Result) (tasks.T
 	case res.Status.Final():
 		out.Status, out.Result = tasks.Completed, t.answer(res)
 	default:
-		out.Message = "The program was taken on and has not ended."
+		out.Message = cmp.Or(t.visible(res.Summary), "The program was taken on and has not ended.")
 	}
 	return out, nil
 }

@@ -282,3 +282,11 @@ func TestARefusalForWantOfRoomAsksForNoOtherCode(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestWhatWaitsForAServerAfterAYesSaysSo(t *testing.T) {
+	const what = "The user said yes. It waits for its turn."
+	got := text(execution.Result{Status: execution.StatusRunning, OperationID: "op_a", ExitCode: -1, Summary: what})
+	if !strings.HasPrefix(got, what+" Call get_operation(") || strings.Contains(got, "Still running") {
+		t.Errorf("%s", got)
+	}
+}

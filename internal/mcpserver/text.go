@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -101,7 +102,7 @@ func ending(r execution.Result, before string) string {
 	case r.Status == execution.StatusOK:
 		return ""
 	case r.Status == execution.StatusRunning:
-		return fmt.Sprintf("Still running. Call get_operation(operation_id=%q) to wait for the end, or cancel_operation to end it.", string(r.OperationID))
+		return fmt.Sprintf("%s Call get_operation(operation_id=%q) to wait for the end, or cancel_operation to end it.", cmp.Or(r.Summary, "Still running."), string(r.OperationID))
 	}
 	s := fmt.Sprintf("Status: %s, exit code %d", r.Status, r.ExitCode)
 	if r.Signal != "" {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
 )
@@ -135,6 +136,8 @@ type woken struct {
 	// Serves tells that it takes up what was approved, whoever asked: the commands that run
 	// one program do not.
 	Serves bool `json:"serves,omitempty"`
+	// Gear is the one that it serves: what was asked about in another it leaves to others.
+	Gear string `json:"gear,omitempty"`
 }
 
 // approvedPath is where an instance is told that something was decided.
@@ -156,7 +159,7 @@ func (s *Sidecar) handleApproved(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	instance.Reply(w, woken{s.self.Transport.serves()})
+	instance.Reply(w, woken{s.self.Transport.serves(), engine.ServersGear(s.gears.base().Name())})
 }
 
 // look has approved operations, and those about which the rules changed, looked for at once.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/approval"
 	"github.com/gearbox-mcp/gearbox/internal/approval/credential"
+	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/instance"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
@@ -67,9 +69,13 @@ type Told struct {
 	// is taken up all the same, since its server looks every second; rules count there
 	// after a SIGHUP or a restart.
 	Missed []string
-	// Unheard tells that no server of the data directory lives: what was approved runs when
-	// one starts.
+	// Unheard tells that nobody who lives takes up what was approved: neither the process
+	// that asked, nor a server in the same gear. It runs when such a server starts.
 	Unheard bool
+	// Gear is that of the server which then has to start, and Others tells that there are
+	// servers in other ones.
+	Gear   string
+	Others bool
 }
 
 // Decide gives an answer, once, and tells the servers of the data directory. An answer
@@ -95,12 +101,12 @@ func (d Decisions) Decide(ctx context.Context, c approval.Decision) (Told, error
 		if err := d.Desk.Decide(ctx, c); err != nil {
 			return Told{}, err
 		}
-		return d.tell(ctx, false), nil
+		return d.tell(ctx, c.Operation, false), nil
 	}
 	if err := d.always(ctx, c); err != nil {
 		return Told{}, err
 	}
-	return d.tell(ctx, true), nil
+	return d.tell(ctx, c.Operation, true), nil
 }
 
 // bury finishes the run that a call belongs to if its server is dead, so that the desk
@@ -191,23 +197,34 @@ func (d Decisions) admitted(ctx context.Context) error {
 	return errors.Join(refusals...)
 }
 
-// tell wakes every server; with rules also to read those anew.
-func (d Decisions) tell(ctx context.Context, rules bool) Told {
+// tell wakes every server; with rules also to read those anew. It finds out whether one of
+// them takes the operation up.
+func (d Decisions) tell(ctx context.Context, id execution.ID, rules bool) Told {
+	ctx = context.WithoutCancel(ctx) // the answer stands
 	var t Told
-	servers, errs := d.each(context.WithoutCancel(ctx), wake{Rules: rules})
-	t.Unheard = servers == 0 && len(errs) == 0
+	heard, errs := d.each(ctx, wake{Rules: rules})
 	for _, err := range errs {
 		t.Missed = append(t.Missed, err.Error())
 	}
+	r, err := d.Find(ctx, id)
+	if err != nil {
+		t.Missed = append(t.Missed, fmt.Sprintf("it is not known who takes %s up: %v", id, err))
+		return t
+	}
+	t.Gear = engine.ServersGear(r.Gear)
+	takes := func(w woken) bool { return w.Serves && w.Gear == t.Gear }
+	serves := func(w woken) bool { return w.Serves }
+	t.Others = slices.ContainsFunc(heard, serves)
+	t.Unheard = len(errs) == 0 && !slices.ContainsFunc(heard, takes) && !elsewhere{d.dataDir, slog.New(slog.DiscardHandler)}.Alive(r.Instance)
 	return t
 }
 
-// each sends the same to every living process of the data directory at once, and tells how
-// many of them are servers. Those that are gone meanwhile are no error.
-func (d Decisions) each(ctx context.Context, w wake) (servers int, errs []error) {
+// each sends the same to every living process of the data directory at once, and gives what
+// they answered. Those that are gone meanwhile are no error.
+func (d Decisions) each(ctx context.Context, w wake) (heard []woken, errs []error) {
 	all, err := instance.Live(d.dataDir)
 	if err != nil {
-		return 0, []error{err}
+		return nil, []error{err}
 	}
 	most := askingTime
 	if w.Rules {
@@ -224,13 +241,13 @@ func (d Decisions) each(ctx context.Context, w wake) (servers int, errs []error)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case err == nil && who.Serves:
-				servers++
-			case err != nil && !errors.Is(err, instance.ErrGone):
+			case err == nil:
+				heard = append(heard, who)
+			case !errors.Is(err, instance.ErrGone):
 				errs = append(errs, fmt.Errorf("the server %s: %w", m.ID, err))
 			}
 		})
 	}
 	wg.Wait()
-	return servers, errs
+	return heard, errs
 }

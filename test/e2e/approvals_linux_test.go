@@ -36,6 +36,7 @@ var update = flag.Bool("update", false, "write what the scripts compare with")
 //	server NAME start [FLAG…] | stop | kill
 //	call SERVER TOOL ARGUMENTS      one MCP call; its answer becomes the standard output,
 //	                                and the operation's id $ID
+//	call SERVER TOOL ARGUMENTS until STATUS   the same again and again, until the status is that
 //	screen NAME start ARGUMENT…     gearbox on a terminal of its own
 //	screen NAME shows TEXT          waits until it is there, behind what was waited for before
 //	screen NAME lacks TEXT          it was never there
@@ -185,24 +186,35 @@ func (c *cast) startAgent(ts *testscript.TestScript, flags []string) *agent {
 
 func (c *cast) call(ts *testscript.TestScript, args []string) {
 	a := c.agents[args[0]]
-	if a == nil || len(args) != 3 {
-		ts.Fatalf("call SERVER TOOL ARGUMENTS")
+	if a == nil || len(args) != 3 && (len(args) != 5 || args[3] != "until") {
+		ts.Fatalf("call SERVER TOOL ARGUMENTS [until STATUS]")
 	}
 	var arguments map[string]any
 	ts.Check(json.Unmarshal([]byte(args[2]), &arguments))
-	res, err := a.session.CallTool(c.ctx, &mcp.CallToolParams{Name: args[1], Arguments: arguments})
-	ts.Check(err)
-	answer, _ := res.StructuredContent.(map[string]any)
+	ctx, stop := context.WithTimeout(c.ctx, patience)
+	defer stop()
+	answer, whole := a.call(ctx, ts, args[1], arguments)
+	for len(args) == 5 && answer["status"] != args[4] {
+		answer, whole = a.call(ctx, ts, args[1], arguments)
+	}
 	if id, _ := answer["operation_id"].(string); id != "" {
 		ts.Setenv("ID", id)
 	}
 	var shown any = answer
 	if answer == nil { // as with pictures
-		shown = res
+		shown = whole
 	}
 	text, err := json.MarshalIndent(shown, "", "  ")
 	ts.Check(err)
 	_, _ = ts.Stdout().Write(append(text, '\n'))
+}
+
+// call is the structured answer of a call, and all of it.
+func (a *agent) call(ctx context.Context, ts *testscript.TestScript, tool string, arguments map[string]any) (map[string]any, *mcp.CallToolResult) {
+	res, err := a.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	ts.Check(err)
+	answer, _ := res.StructuredContent.(map[string]any)
+	return answer, res
 }
 
 // screen is a terminal with a command on it.
@@ -305,8 +317,8 @@ func openTerminal(ts *testscript.TestScript) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// patience bounds what a screen is waited for, on a machine that has much else to do.
-const patience = 1 * time.Minute
+// patience bounds what a screen or an answer is waited for, on a machine that has much else to do.
+const patience = 5 * time.Minute
 
 func (s *screen) await(ctx context.Context, ts *testscript.TestScript, text string) {
 	ctx, stop := context.WithTimeout(ctx, patience)

@@ -316,13 +316,18 @@ func TestAFileThatIsNotAsItShouldBeLetsNobodyDecide(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, text := range []string{
-		"", "{}", `{"version":1,"kind":"none"}`, `{"version":1,"kind":"passphrase"}`, `{"version":1,"kind":"totp"}`, `{"version":1,"kind":"totp","totp_secret":"YWJj"}`,
+		"", "{", "[]", `{"version":"1"}`, "{}", `{"version":1,"kind":"none"}`, `{"version":1,"kind":"passphrase"}`, `{"version":1,"kind":"totp"}`, `{"version":1,"kind":"totp","totp_secret":"YWJj"}`,
 		strings.Replace(string(good), `"version":1`, `"version":2`, 1), strings.Replace(string(good), `{`, `{"more":1,`, 1),
 		strings.Replace(string(good), "m=8192", "m=1", 1), strings.Replace(string(good), "m=8192", "m=4294967295", 1), strings.Replace(string(good), "t=1", "t=0", 1),
 		strings.Replace(string(good), "v=19", "v=18", 1), strings.Repeat(" ", maxFile+1),
 	} {
-		if err := write(text, 0o600).Check(t.Context(), right); err == nil {
+		err := write(text, 0o600).Check(t.Context(), right)
+		if err == nil {
 			t.Errorf("%.60q let somebody decide", text)
+			continue
+		}
+		if words := err.Error(); strings.Contains(words, "json:") || strings.Contains(words, "jsontext") || !strings.Contains(words, FileName) {
+			t.Errorf("%.60q: %s", text, words)
 		}
 	}
 }

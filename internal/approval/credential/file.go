@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -280,6 +281,17 @@ func (f *File) read() (*document, error) {
 	return d, nil
 }
 
+// misread says where the JSON is wrong, in words for an operator.
+func misread(err error) string {
+	if wrong, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return fmt.Sprintf("it is cut off or wrong behind byte %d", wrong.ByteOffset)
+	}
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer != "" {
+		return fmt.Sprintf("%.100q does not belong there, or has another value than it should", strings.TrimPrefix(string(wrong.JSONPointer), "/"))
+	}
+	return "it is no object"
+}
+
 // parse refuses what it does not know: it might ask for more.
 func parse(text []byte) (*document, error) {
 	if len(text) > maxFile {
@@ -287,7 +299,7 @@ func parse(text []byte) (*document, error) {
 	}
 	var d document
 	if err := json.Unmarshal(text, &d, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("not the JSON that a credential has: %w", err)
+		return nil, fmt.Errorf("not the JSON that a credential has: %s", misread(err))
 	}
 	switch {
 	case d.Version != formatVersion:

@@ -30,13 +30,22 @@ const (
 	mostMemory = 1 << 20
 )
 
-// NewPassphrase makes a credential of what the operator chose.
-func NewPassphrase(text string) (Key, error) {
+// CheckPassphrase says what is wrong with a passphrase that somebody wants to set.
+func CheckPassphrase(text string) error {
 	switch {
 	case !utf8.ValidString(text) || len(text) > mostPassphrase:
-		return Key{}, fmt.Errorf("a passphrase is text of at most %d bytes", mostPassphrase)
+		return fmt.Errorf("a passphrase is text of at most %d bytes", mostPassphrase)
 	case utf8.RuneCountInString(text) < LeastPassphrase:
-		return Key{}, fmt.Errorf("a passphrase has at least %d characters", LeastPassphrase)
+		return fmt.Errorf("a passphrase has at least %d characters", LeastPassphrase)
+	}
+	return nil
+}
+
+// NewPassphrase makes a credential of what the operator chose. The error is that of
+// [CheckPassphrase].
+func NewPassphrase(text string) (Key, error) {
+	if err := CheckPassphrase(text); err != nil {
+		return Key{}, err
 	}
 	h := hash{time: argonTime, memory: argonMemory, threads: argonThreads, salt: make([]byte, saltBytes)}
 	// Since Go 1.24 rand.Read never returns an error: it ends the process.
