@@ -163,6 +163,8 @@ func summary(e audit.Event) string {
 	case audit.Decided:
 		add(e.Decision + " " + e.Permission)
 		add("rule " + e.Rule)
+	case audit.ToolCall:
+		add(string(e.Status) + " " + e.Permission)
 	case audit.Finished:
 		add(string(e.Status))
 		add("exit code " + strconv.Itoa(e.ExitCode))
