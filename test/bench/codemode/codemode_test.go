@@ -34,7 +34,7 @@ func TestBothWaysComeToTheSameResultAndTheDocumentHasEveryTask(t *testing.T) {
 		}
 	}
 	place := t.TempDir()
-	w, err := newWorld("../../..", place)
+	w, err := newWorld(t.Context(), "../../..", place)
 	if errors.Is(err, errAbsent) {
 		t.Skipf("skipped: %v", err)
 	}

@@ -55,8 +55,10 @@ while queue:
         found.add(name)
         queue.append(name)
 sorted(e["name"] for e in graph["entities"] if e["name"] in found and "Lyon" in e["observations"])`)},
-		{"look one person up in the memory", alone("memory", "open_nodes", map[string]any{"names": []string{"Person 07"}}, writer),
-			single("open nodes by name", "memory.open_nodes", map[string]any{"names": []string{"Person 07"}}, writer)},
+		{
+			"look one person up in the memory", alone("memory", "open_nodes", map[string]any{"names": []string{"Person 07"}}, writer),
+			single("open nodes by name", "memory.open_nodes", map[string]any{"names": []string{"Person 07"}}, writer),
+		},
 		{"a report from all three servers", report, described(
 			[]string{"files.read_text_file", "files.write_file", "everything.get_structured_content", "memory.create_entities"}, reportProgram)},
 	}

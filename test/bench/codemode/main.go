@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,7 +16,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx)
+	err := command(ctx, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "codemode:", err)
@@ -23,7 +24,7 @@ func main() {
 	}
 }
 
-func command(ctx context.Context) (err error) {
+func command(ctx context.Context, stdout io.Writer) (err error) {
 	binary := flag.String("gearbox", "", "ask this `BINARY` instead of one built from the source")
 	out := flag.String("o", "docs/benchmarks-code-mode.md", "write the document to `FILE`, from the root of the repository")
 	flag.Parse()
@@ -47,7 +48,7 @@ func command(ctx context.Context) (err error) {
 			return fmt.Errorf("build gearbox: %w\n%s", err, text)
 		}
 	}
-	w, err := newWorld(root, place)
+	w, err := newWorld(ctx, root, place)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,9 @@ func command(ctx context.Context) (err error) {
 		return err
 	}
 	text := document(rows, w.facts(ctx, *binary))
-	fmt.Print(text)
+	if _, err := io.WriteString(stdout, text); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(root, *out), []byte(text), 0o644) //nolint:gosec // a document
 }
 

@@ -79,14 +79,22 @@ func small() []task {
 		return func(text string) any { return strings.Contains(text, word) }
 	}
 	return []task{
-		{"add two numbers", alone("everything", "get-sum", map[string]any{"a": 19, "b": 23}, sum),
-			single("add numbers", "everything.get-sum", map[string]any{"a": 19, "b": 23}, sum)},
-		{"what does a short note say", alone("files", "read_text_file", map[string]any{"path": "FILES/notes/todo.md"}, contains("spring release")),
-			single("read a text file", "files.read_text_file", map[string]any{"path": "FILES/notes/todo.md"}, contains("spring release"))},
-		{"the last lines of a log", alone("files", "read_text_file", map[string]any{"path": "FILES/logs/app.log", "tail": 5}, contains("request 399")),
-			single("read a text file", "files.read_text_file", map[string]any{"path": "FILES/logs/app.log", "tail": 5}, contains("request 399"))},
-		{"change one setting in a file", alone("files", "edit_file", settingEdit(), contains("60")),
-			single("edit a file", "files.edit_file", settingEdit(), contains("60"))},
+		{
+			"add two numbers", alone("everything", "get-sum", map[string]any{"a": 19, "b": 23}, sum),
+			single("add numbers", "everything.get-sum", map[string]any{"a": 19, "b": 23}, sum),
+		},
+		{
+			"what does a short note say", alone("files", "read_text_file", map[string]any{"path": "FILES/notes/todo.md"}, contains("spring release")),
+			single("read a text file", "files.read_text_file", map[string]any{"path": "FILES/notes/todo.md"}, contains("spring release")),
+		},
+		{
+			"the last lines of a log", alone("files", "read_text_file", map[string]any{"path": "FILES/logs/app.log", "tail": 5}, contains("request 399")),
+			single("read a text file", "files.read_text_file", map[string]any{"path": "FILES/logs/app.log", "tail": 5}, contains("request 399")),
+		},
+		{
+			"change one setting in a file", alone("files", "edit_file", settingEdit(), contains("60")),
+			single("edit a file", "files.edit_file", settingEdit(), contains("60")),
+		},
 		{"the warmest of three cities", warmest, described([]string{"everything.get_structured_content"}, `from tools import everything
 cities = ["New York", "Chicago", "Los Angeles"]
 max(cities, key=lambda c: everything.get_structured_content(location=c)["temperature"])`)},

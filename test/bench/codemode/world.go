@@ -33,7 +33,7 @@ type server struct {
 }
 
 // newWorld finds the servers that test/clients/setup.sh installed.
-func newWorld(root, place string) (*world, error) {
+func newWorld(ctx context.Context, root, place string) (*world, error) {
 	var locks []byte
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		text, err := os.ReadFile(filepath.Join(root, "test", "codemode", "node", name))
@@ -49,7 +49,7 @@ func newWorld(root, place string) (*world, error) {
 	}
 	w := &world{place: place, files: filepath.Join(place, "files")}
 	node := filepath.Join(at, "bin", "node")
-	if out, err := exec.Command(node, "--version").Output(); err == nil { //nolint:noctx // it answers at once
+	if out, err := exec.CommandContext(ctx, node, "--version").Output(); err == nil {
 		w.node = strings.TrimSpace(string(out))
 	}
 	start := func(name string, args ...string) []string {
