@@ -1,9 +1,9 @@
 # Every target is one line and says in its comment what it is for.
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fuzz bench microbench full cross docs coverage escape crash soak conformance clean
+.PHONY: help build run test race lint fuzz bench bench-codemode microbench full cross docs coverage escape crash soak conformance clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 build: ## build bin/gearbox
 	go build -trimpath -o bin/gearbox ./cmd/gearbox
 run: ## serve MCP over stdio from the source tree
@@ -18,6 +18,8 @@ fuzz: ## every fuzz target for a minute
 	./scripts/fuzz.sh 60s
 bench: ## measure beside everything comparable; writes docs/benchmarks.md
 	go run ./test/bench
+bench-codemode: ## count what a model reads and writes with and without programs; writes docs/benchmarks-code-mode.md
+	test/clients/setup.sh && go run ./test/bench/codemode
 microbench: ## every Go benchmark once, one line each
 	go test -run '^$$' -bench . -benchmem ./...
 full: ## the long forms of the tests; writes docs/results.md

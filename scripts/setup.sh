@@ -98,13 +98,14 @@ rule_checker() {
   fi
 }
 
-# The client SDKs belong to the tests that drive real clients; the conformance suites come with them.
+# The client SDKs belong to the tests that drive real clients; the conformance suites and the
+# reference servers come with them.
 client_sdks() {
   [ -x test/clients/setup.sh ] || return 0
   if test/clients/setup.sh; then
-    found "client SDKs and conformance suites, as test/clients/setup.sh says"
+    found "client SDKs, conformance suites and reference servers, as test/clients/setup.sh says"
   else
-    skipped "client SDKs or conformance suites: test/clients/setup.sh failed; tests with what is missing are skipped"
+    skipped "client SDKs, conformance suites or reference servers: test/clients/setup.sh failed; tests with what is missing are skipped"
   fi
 }
 

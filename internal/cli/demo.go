@@ -23,16 +23,34 @@ import (
 const demoHelp = `Start a server as an MCP client would, and walk through what an agent gets: a
 value, a refusal, a timeout, an endless print, a network attempt.
 
-The exit code is 0 if every step went as it should. Nothing leaves this machine:
-the network attempt is aimed at a listener of this command, which has to hear
-nothing.`
+With --code-mode the walk is another one: three MCP servers of the protocol's own
+reference, which a program in the sandbox calls as Python functions. Tools are searched,
+a stub is read, one script uses all three, a call that changes something asks on this
+terminal, and the audit record of it all is shown. The servers are Node programs: those
+that are installed are used, and else npx fetches them. With --yes this command plays the
+operator: the question is shown, and answered as gearbox approvals approve --yes would.
+
+The exit code is 0 if every step went as it should. Of the first walk nothing leaves this
+machine: the network attempt is aimed at a listener of this command, which has to hear
+nothing. The second has npx fetch what is not there.`
 
 func (a *app) demoCommand() *cobra.Command {
 	var o sidecar.Options
+	var codeMode, yes bool
 	c := &cobra.Command{
 		Use: "demo", Short: "See it work, as an MCP client would", Long: demoHelp, Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.demo(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case codeMode:
+				return a.demoCode(c.Context(), o, yes)
+			case yes:
+				return usage("add --code-mode, or leave --yes out", "--yes answers the question of --code-mode, and nothing else asks")
+			}
+			return a.demo(c.Context(), o)
+		},
 	}
+	c.Flags().BoolVar(&codeMode, "code-mode", false, "walk through programs that call the tools of other MCP servers")
+	c.Flags().BoolVar(&yes, "yes", false, "with --code-mode, play the operator, who says yes")
 	c.Flags().StringVar(&o.Python, "python", "", "an interpreter or virtual environment at `PATH` in place of the embedded one")
 	addDataDir(c, &o)
 	return c

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,10 +54,15 @@ const maxRecorded = 2_000
 
 // recorded are the arguments as they stand in the records, where secrets are masked.
 func (p Prepared) recorded() string {
-	if len(p.Arguments) <= maxRecorded {
-		return string(p.Arguments)
+	var line bytes.Buffer
+	if len(p.Arguments) > 4*maxRecorded || json.Compact(&line, p.Arguments) != nil {
+		line.Reset()
+		line.Write(p.Arguments)
 	}
-	return fmt.Sprintf("%s … (%d bytes)", strings.ToValidUTF8(string(p.Arguments[:maxRecorded]), ""), len(p.Arguments))
+	if line.Len() <= maxRecorded {
+		return line.String()
+	}
+	return fmt.Sprintf("%s … (%d bytes)", strings.ToValidUTF8(string(line.Bytes()[:maxRecorded]), ""), len(p.Arguments))
 }
 
 // Answered is what a call answered.

@@ -9,6 +9,7 @@ func groups() []group {
 		{"warm", "a warm interpreter", warm},
 		{"profile", "what a warm run is made of", profile},
 		{"mcp", "over MCP", overMCP},
+		{"calls", "calls of tools from inside the sandbox", calls},
 		{"data", "a data frame", tables},
 		{"load", "many at once", concurrency},
 		{"fresh", "a fresh server", fresh},

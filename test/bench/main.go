@@ -43,6 +43,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if len(args) > 0 && args[0] == noopRole {
 		return serveNoop(ctx)
 	}
+	if len(args) > 0 && args[0] == callsRole {
+		return serveCalls(ctx)
+	}
 	if len(args) > 0 && args[0] == noopHTTPRole {
 		return serveNoopHTTP(ctx, stderr)
 	}

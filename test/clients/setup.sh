@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs the client SDKs that the tests of this folder drive and the conformance
-# suites of test/conformance, at the versions that the lock files name, in
-# .cache/clients. Installs once for each content of the lock files. Fails when
-# something could not be had; what could be stays.
+# Installs the client SDKs that the tests of this folder drive, the conformance
+# suites of test/conformance and the reference servers of test/codemode, at the
+# versions that the lock files name, in .cache/clients. Installs once for each
+# content of the lock files. Fails when something could not be had; what could be
+# stays.
 set -uo pipefail
 source "$(dirname "$0")/../../scripts/lib.sh"
 clients=$cache/clients
@@ -62,6 +63,7 @@ python() {
 status=0
 javascript node $here/node || status=1
 javascript conformance test/conformance/suites || status=1
+javascript codemode test/codemode/node || status=1
 python python 11 || status=1
 python langchain 11 || status=1
 exit $status

@@ -59,8 +59,15 @@ func TestApprovals(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GEARBOX_DATA_DIR", e.WorkDir+"/data")
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("PATH", withReferenceServers(e.Getenv("PATH")))
 			e.Values[castKey{}] = &cast{ctx: t.Context(), agents: map[string]*agent{}, screens: map[string]*screen{}}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "servers" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return referenceServers() != "", nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "server": theCast((*cast).server), "call": theCast((*cast).call), "screen": theCast((*cast).screen), "mask": mask,

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -51,19 +53,53 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GEARBOX_DATA_DIR", data)
 			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("PATH", withReferenceServers(e.Getenv("PATH")))
 			return os.Mkdir(e.WorkDir+"/home", 0o700)
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "sandbox" {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "sandbox":
+				return sandboxed(), nil
+			case "servers":
+				return referenceServers() != "", nil
 			}
-			return sandboxed(), nil
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"answer": answer,
 		},
 	})
+}
+
+// referenceServers is where test/clients/setup.sh installed the reference servers of the
+// protocol; empty where it did not.
+func referenceServers() string {
+	h := sha256.New()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile("../codemode/node/" + name)
+		if err != nil {
+			return ""
+		}
+		h.Write(text)
+	}
+	dir, err := filepath.Abs("../../.cache/clients/codemode-" + hex.EncodeToString(h.Sum(nil))[:16])
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// withReferenceServers adds their programs, and the Node that runs them, to a PATH.
+func withReferenceServers(path string) string {
+	dir := referenceServers()
+	if dir == "" {
+		return path
+	}
+	return strings.Join([]string{filepath.Join(dir, "bin"), filepath.Join(dir, "node_modules", ".bin"), path}, string(os.PathListSeparator))
 }
 
 // exits runs gearbox and checks its exit code, which exec cannot:
