@@ -274,7 +274,7 @@ func TestTimesAreReadAsPeopleWriteThem(t *testing.T) {
 func TestAnEventOfAnApprovalSaysHowItWasAnswered(t *testing.T) {
 	for _, decision := range []string{"ask", "approved", "denied", "refused", "expired", "withdrawn"} {
 		e := audit.Event{Type: audit.Approval, Decision: decision, Reason: "It asks.", Details: map[string]string{"by": "me"}}
-		if got, want := summary(e), decision+", It asks., by=me"; got != want {
+		if got, want := summary(e), decision+", It asks, by=me"; got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

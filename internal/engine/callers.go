@@ -138,7 +138,7 @@ func (w *waitingCall) answer(a Answered, err error) {
 }
 
 // outcome is that; it is false when there is none.
-func (w *waitingCall) outcome() (a Answered, err error, known bool) { //nolint:staticcheck // the error is the call's
+func (w *waitingCall) outcome() (a Answered, err error, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.answered, w.err, w.stands == settled

@@ -116,16 +116,35 @@ func Open(ctx context.Context, o Options, version string, l *slog.Logger, progre
 	return s, nil
 }
 
-func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.Logger, progress func(string)) error {
-	var err error
+func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.Logger, progress func(string)) (err error) {
 	if s.places, err = newPlaces(ctx, o, dir, s.gears.base, l, progress); err != nil {
 		return err
 	}
+	if err := s.openJournal(ctx, o, dir, l); err != nil {
+		return err
+	}
+	s.guard = o.guard(dir)
+	if err := s.openServers(ctx, o, dir, l); err != nil {
+		return err
+	}
+	if err := s.openEngine(o, dir, l); err != nil {
+		return err
+	}
+	s.environment = &environment{places: s.places, gears: s.gears}
+	s.bounds = newBounds(s.gears.tokens, o.Principal)
+	s.limiter, s.logins = quota.New(s.engine, s.bounds, time.Now), logins{s.journal, s.metrics}
+	if err := s.openServer(ctx, o, l); err != nil || o.Transport != TransportStdio { // over HTTP it starts when it listens
+		return err
+	}
+	return s.recordStart(ctx, o, TransportStdio)
+}
+
+// openJournal opens the records, and has whoever is to be told of them told.
+func (s *Sidecar) openJournal(ctx context.Context, o Options, dir string, l *slog.Logger) error {
 	journal, err := s.openRecords(ctx, o, dir, l)
 	if err != nil {
 		return err
 	}
-	s.guard = o.guard(dir)
 	if err := s.openWebhook(o, l); err != nil {
 		return err
 	}
@@ -134,29 +153,31 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		journal = s.telling
 	}
 	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
-	if err := s.openServers(ctx, o, dir, l); err != nil {
-		return err
-	}
+	return nil
+}
+
+// openEngine makes the door and what passes through it.
+func (s *Sidecar) openEngine(o Options, dir string, l *slog.Logger) error {
 	door, err := authz.New(authz.Config{
-		Recorder: journal, Patience: s.patience, Mechanisms: mechanisms(dir, s.gateway != nil), Now: time.Now,
+		Recorder: s.journal, Patience: s.patience, Mechanisms: mechanisms(dir, s.gateway != nil), Now: time.Now,
 	})
 	if err != nil {
 		return err
 	}
 	c := engine.Config{
-		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: o.Agent.programsEnvironment(os.LookupEnv), Clock: systemClock{}, Logger: l, Queue: o.queue(),
+		Journal: s.journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: o.Agent.programsEnvironment(os.LookupEnv), Clock: systemClock{}, Logger: l, Queue: o.queue(),
 		MaxPending: s.maxPending, MaxPause: s.maxPause, Enter: func(p execution.Principal) (func(), error) { return s.limiter.Enter(p) },
 		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l}, ApproveScripts: o.Tools.Approve == "script",
 	}
 	if s.gateway != nil {
 		c.Tools, c.Bindings = s.metrics.Tools(s.gateway), s.gateway
 	}
-	if s.engine, err = engine.New(c); err != nil {
-		return err
-	}
-	s.environment = &environment{places: s.places, gears: s.gears}
-	s.bounds = newBounds(s.gears.tokens, o.Principal)
-	s.limiter, s.logins = quota.New(s.engine, s.bounds, time.Now), logins{journal, s.metrics}
+	s.engine, err = engine.New(c)
+	return err
+}
+
+// openServer makes what answers MCP clients.
+func (s *Sidecar) openServer(ctx context.Context, o Options, l *slog.Logger) error {
 	var extension mcpserver.Extension
 	if o.ConformanceFixtures {
 		extension = fixtures.New()
@@ -174,16 +195,13 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 		return err
 	}
 	s.server, err = mcpserver.New(mcpserver.Config{
-		Snippets: snippets,
-		Agent:    model, ApprovalPage: page, Visible: visible.Line, Toolbox: s.toolbox(ctx), OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
-		Extension: extension, Observer: newRefusals(journal, s.metrics, l),
+		Toolbox: s.toolbox(ctx), Snippets: snippets, Agent: model, ApprovalPage: page, Visible: visible.Line,
+		OwnSourceLimits: s.gears.base().Source() != gear.SourceLimits{},
+		Extension:       extension, Observer: newRefusals(s.journal, s.metrics, l),
 		Engine: s.metrics.Engine(s.limiter), Records: standings{s.records}, Environment: s.environment, Logger: l, Version: s.self.Version, Compat: o.Compat,
 		Languages: s.places.languages(s.gears.base()),
 	})
-	if err != nil || o.Transport != TransportStdio { // over HTTP it starts when it listens
-		return err
-	}
-	return s.recordStart(ctx, o, TransportStdio)
+	return err
 }
 
 // patience is what the options in force say.
