@@ -220,11 +220,8 @@ func (s *Sidecar) recordStart(ctx context.Context, o Options, t Transport) error
 	return nil
 }
 
-// recordedChanges records changes of the configuration and then logs them.
-type recordedChanges struct {
-	journal telemetry.Journal
-	next    ChangeLog
-}
+// recordedChanges records changes of the configuration.
+type recordedChanges struct{ journal telemetry.Journal }
 
 var _ ChangeLog = recordedChanges{}
 
@@ -242,8 +239,5 @@ func (r recordedChanges) Changed(ctx context.Context, c Change) error {
 			e.Details[key] = strings.Join(settings, " ")
 		}
 	}
-	if err := r.journal.Record(ctx, e); err != nil {
-		return err
-	}
-	return r.next.Changed(ctx, c)
+	return r.journal.Record(ctx, e)
 }

@@ -49,6 +49,7 @@ func (s *Sidecar) Reload(ctx context.Context, read func() (o Options, taken, wai
 	}
 	if err != nil {
 		c.New, c.Refused = c.Old, err.Error()
+		logChange(ctx, s.log, c)
 		return errors.Join(err, s.keep(ctx, c))
 	}
 	c.New, c.Taken, c.Waiting = o.inForce(next), taken, waiting
@@ -57,6 +58,7 @@ func (s *Sidecar) Reload(ctx context.Context, read func() (o Options, taken, wai
 		return err
 	}
 	s.take(ctx, o, next, c.Rules)
+	logChange(ctx, s.log, c) // when it counts
 	return nil
 }
 
@@ -131,19 +133,15 @@ func (p *places) adjust(o PoolOptions) {
 // rules that were tightened count at once.
 func (p *places) renew() { p.working.Go(func() { p.makeReady(p.root) }) }
 
-// loggedChanges keeps them in the log.
-type loggedChanges struct{ log *slog.Logger }
-
-// Changed implements [ChangeLog].
-func (l loggedChanges) Changed(ctx context.Context, c Change) error {
+// logChange says in the log what came of an attempt to change the configuration.
+func logChange(ctx context.Context, log *slog.Logger, c Change) {
 	attrs := []slog.Attr{slog.String("old", c.Old.String()), slog.String("new", c.New.String())}
 	if c.Refused != "" {
-		l.log.LogAttrs(ctx, slog.LevelError, "the configuration stays as it was", append(attrs, slog.String("error", c.Refused))...)
-		return nil
+		log.LogAttrs(ctx, slog.LevelError, "the configuration stays as it was", append(attrs, slog.String("error", c.Refused))...)
+		return
 	}
-	l.log.LogAttrs(ctx, slog.LevelInfo, "configuration reloaded", append(attrs, slog.Any("changed", c.Taken), slog.Bool("rules_changed", c.Rules))...)
+	log.LogAttrs(ctx, slog.LevelInfo, "configuration reloaded", append(attrs, slog.Any("changed", c.Taken), slog.Bool("rules_changed", c.Rules))...)
 	if len(c.Waiting) > 0 {
-		l.log.LogAttrs(ctx, slog.LevelWarn, "changed settings wait for a restart", slog.Any("settings", c.Waiting))
+		log.LogAttrs(ctx, slog.LevelWarn, "changed settings wait for a restart", slog.Any("settings", c.Waiting))
 	}
-	return nil
 }

@@ -152,7 +152,7 @@ func (s *Sidecar) openJournal(ctx context.Context, o Options, dir string, l *slo
 		s.telling = newTelling(journal, s.webhook, s.records, o.Approvals.Webhook.Code == "on")
 		journal = s.telling
 	}
-	s.journal, s.changes = journal, recordedChanges{journal, loggedChanges{l}}
+	s.journal, s.changes = journal, recordedChanges{journal}
 	return nil
 }
 
