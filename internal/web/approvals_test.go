@@ -289,7 +289,7 @@ func FuzzADecisionIsTakenOnlyAsItIsDescribed(f *testing.F) {
 			}
 			return
 		}
-		if d.Decision != approve && d.Decision != deny || d.Hash.IsZero() || len(d.Message) > approval.MaxMessage || d.Decision == deny && d.Scope != "" {
+		if d.Decision != approve && d.Decision != deny || d.Hash.IsZero() || len(d.Message) > approval.MaxMessage || d.Decision == deny && d.Scope != nil {
 			t.Errorf("%+v of %s", d, text)
 		}
 		// Another reader of the same text sees the same, and nothing beside it.
