@@ -68,6 +68,7 @@ func (a *approvals) routes(mux handles) {
 	mux.Handle("GET "+pathApprovals, a.answer(only(a.list, "limit", "before", "all")))
 	mux.Handle("GET "+pathApprovals+"/events", http.HandlerFunc(a.events))
 	mux.Handle("GET "+pathApprovals+"/{id}", a.answer(only(a.get)))
+	mux.Handle("GET "+pathApprovals+"/{id}/inputs/{sha256}", a.answer(only(a.content, "visible")))
 	mux.Handle("POST "+pathApprovals+"/{id}", a.answer(a.decide))
 }
 
@@ -139,11 +140,9 @@ func (a *approvals) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := q.Has("all")
-	if v := q.Get("all"); v != "" {
-		if all, err = strconv.ParseBool(v); err != nil {
-			return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: "all", Message: "must be true or false"}
-		}
+	all, err := flagged(r, "all")
+	if err != nil {
+		return err
 	}
 	records, err := a.asked.Asked(r.Context(), !all, execution.ID(q.Get("before")), limit)
 	if err != nil {
@@ -160,6 +159,20 @@ func (a *approvals) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply(w, http.StatusOK, l)
 	return nil
+}
+
+// flagged reads a parameter that is true also when it is there alone.
+func flagged(r *http.Request, name string) (bool, error) {
+	q := r.URL.Query()
+	v := q.Get(name)
+	if v == "" {
+		return q.Has(name), nil
+	}
+	is, err := strconv.ParseBool(v)
+	if err != nil {
+		return false, malformed(name, "must be true or false")
+	}
+	return is, nil
 }
 
 func (a *approvals) get(w http.ResponseWriter, r *http.Request) error {
