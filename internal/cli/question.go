@@ -42,11 +42,13 @@ type questionWhole struct {
 	Code    string `json:"code"`
 	Snippet string `json:"snippet,omitempty"` // of which it is, and its pin
 	// Call is what the code says, where the operation is the call of a tool.
-	Call      *callShown     `json:"call,omitempty"`
-	Timeout   float64        `json:"timeout_seconds,omitempty"`
-	Stdin     string         `json:"stdin,omitempty"`
-	Variables map[string]any `json:"variables,omitempty"`
-	Files     []fileHashed   `json:"files,omitempty"`
+	Call    *callShown `json:"call,omitempty"`
+	Timeout float64    `json:"timeout_seconds,omitempty"`
+	// Stdin is absent, and StdinBase64 there, if it is no UTF-8.
+	Stdin       string         `json:"stdin,omitempty"`
+	StdinBase64 []byte         `json:"stdin_base64,omitempty"`
+	Variables   map[string]any `json:"variables,omitempty"`
+	Files       []fileWhole    `json:"files,omitempty"`
 	// Always are the rules that the answer "always" would write, and Never is why it
 	// cannot be given.
 	Always []string `json:"always,omitempty"`
@@ -57,12 +59,6 @@ type questionWhole struct {
 type callShown struct {
 	Tool      string          `json:"tool"` // server.tool
 	Arguments json.RawMessage `json:"arguments"`
-}
-
-type fileHashed struct {
-	fileShown
-
-	SHA256 string `json:"sha256"`
 }
 
 func shownQuestion(r execution.Record) questionShown {
@@ -80,8 +76,11 @@ func wholeQuestion(r execution.Record) questionWhole {
 	if c, ok := execution.CallOf(r.Request); ok {
 		w.Call = &callShown{c.Tool, c.Arguments}
 	}
-	for i, f := range plain.Files {
-		w.Files = append(w.Files, fileHashed{f, hashOf(r.Request.Files[i].Data)})
+	if !utf8.Valid(r.Request.Stdin) {
+		w.Stdin, w.StdinBase64 = "", r.Request.Stdin
+	}
+	for _, f := range r.Request.Files {
+		w.Files = append(w.Files, wholeFile(f))
 	}
 	var err error
 	if w.Always, err = sidecar.Lasting(r.Approval); err != nil {
@@ -137,7 +136,8 @@ func (p picture) question(r execution.Record, now time.Time) {
 	} else {
 		p.lines("code", whole.Code, true)
 	}
-	p.inputs(r.Request, whole)
+	p.inputs(r.Request)
+	p.files(r.ID, r.Request.Files)
 	p.always(whole)
 }
 
@@ -218,19 +218,13 @@ func (p picture) permissions(asked []execution.Asked, code []string) {
 	}
 }
 
-func (p picture) inputs(q execution.Request, whole questionWhole) {
+func (p picture) inputs(q execution.Request) {
 	p.input("standard input", string(q.Stdin))
 	for i, name := range sortedKeys(q.Variables) {
 		if i == 0 {
 			p.printf("\nvariables:\n")
 		}
 		p.wrapped("  ", "  : ", visible.Line(name)+" = "+cut(visible.Line(string(q.Variables[name]))))
-	}
-	for i, f := range whole.Files {
-		if i == 0 {
-			p.printf("\nfiles (gearbox approvals show %s --file PATH prints one):\n", whole.Operation)
-		}
-		p.wrapped("  ", "  : ", fmt.Sprintf("%s, %v, sha256:%s", visible.Line(f.Path), f.Size, f.SHA256))
 	}
 }
 

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -144,8 +145,13 @@ func NormaliseSource(code string) (string, error) {
 	return code, nil
 }
 
+// variables checks values and writes each without the white space of its JSON, as records
+// keep it: what is run after an answer has to be byte for byte what was asked about.
 func variables(in map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	total := 0
+	if in == nil {
+		return nil, nil
+	}
+	total, out := 0, make(map[string]json.RawMessage, len(in))
 	for name, v := range in {
 		if !isIdentifier(name) {
 			return nil, invalid("variables", "%q is not a Python identifier in ASCII", name)
@@ -156,8 +162,13 @@ func variables(in map[string]json.RawMessage) (map[string]json.RawMessage, error
 		if total += len(name) + len(v); total > MaxVariables {
 			return nil, invalid("variables", "over %d bytes of JSON", MaxVariables)
 		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, v); err != nil {
+			return nil, invalid("variables", "the value of %q is no JSON: %v", name, err)
+		}
+		out[name] = compact.Bytes()
 	}
-	return in, nil
+	return out, nil
 }
 
 // keywords that cannot be global names in Python 3.

@@ -210,3 +210,18 @@ func TestOnlyTwoStatusesCanStillChange(t *testing.T) {
 		t.Fatalf("%v", open)
 	}
 }
+
+// TestAVariableIsTakenInTheFormInWhichItIsKept: records write values without white space, and
+// a program that was asked about in another form would be asked about again after every yes.
+func TestAVariableIsTakenInTheFormInWhichItIsKept(t *testing.T) {
+	r, err := execution.Arguments{Code: "1", Variables: map[string]json.RawMessage{
+		"a": json.RawMessage(" { \"x\" : [ 1.0, \"<&> \u2028\" ] }\n"),
+	}}.Request(execution.Local, execution.Client{})
+	if err != nil || string(r.Variables["a"]) != "{\"x\":[1.0,\"<&> \u2028\"]}" {
+		t.Errorf("%s %v", r.Variables["a"], err)
+	}
+	_, err = execution.Arguments{Code: "1", Variables: map[string]json.RawMessage{"a": json.RawMessage("{")}}.Request(execution.Local, execution.Client{})
+	if rejected := new(execution.RejectedError); !errors.As(err, &rejected) || rejected.Field != "variables" {
+		t.Errorf("%v", err)
+	}
+}

@@ -2,12 +2,16 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gearbox-mcp/gearbox/internal/execution"
@@ -70,9 +74,26 @@ func (s *service) show(ctx context.Context, req *mcp.CallToolRequest, res execut
 
 // stateOf is what a client carries from the call that was answered with a question to the
 // one that repeats it. It is no secret and proves nothing: it names an operation of the
-// caller, and what that was about, so that it is not taken for the answer to other code.
+// caller, and all that the call asked for, so that it is not taken for the answer to another.
 func stateOf(r execution.Request, id execution.ID) string {
-	return string(id) + " " + execution.DigestOf([]byte(r.Language), []byte(r.Code)).String()
+	parts := [][]byte{[]byte(r.Language), []byte(r.Code), []byte(r.Gear), []byte(r.Timeout.String()), r.Stdin, []byte(strconv.Itoa(len(r.Variables)))}
+	for _, name := range slices.Sorted(maps.Keys(r.Variables)) {
+		parts = append(parts, []byte(name), sameForm(r.Variables[name]))
+	}
+	for _, f := range r.Files {
+		parts = append(parts, []byte(f.Path), f.Data)
+	}
+	return string(id) + " " + execution.DigestOf(parts...).String()
+}
+
+// sameForm is a value as it stands however its client writes JSON: that may have read the
+// call and written it anew. Numbers stay as they are, since programs tell them apart.
+func sameForm(value json.RawMessage) []byte {
+	same := jsontext.Value(value).Clone()
+	if same.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)) != nil {
+		return value // the same bytes are the same value in any case
+	}
+	return same
 }
 
 // carried is the operation that a repeated call is about; empty for a call of its own.
@@ -82,7 +103,7 @@ func carried(state string, r execution.Request) (execution.ID, error) {
 	}
 	id, _, _ := strings.Cut(state, " ")
 	if state != stateOf(r, execution.ID(id)) {
-		return "", refuse("", "the request state belongs to a call with other code: leave it out")
+		return "", refuse("", "the request state belongs to another call: repeat that call as it was, or leave the state out")
 	}
 	return execution.ID(id), nil
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
@@ -181,6 +182,48 @@ func TestTheStateOfARepeatedCallNamesNoMoreThanTheCallersOwnOperation(t *testing
 	}
 	if engine.submitted() != 2 {
 		t.Errorf("%d operations", engine.submitted())
+	}
+}
+
+// TestTheStateOfACallIsNoneOfAnyOther: whatever of a call is another makes it another, and
+// the form of its JSON does not.
+func TestTheStateOfACallIsNoneOfAnyOther(t *testing.T) {
+	call := func() execution.Request {
+		return execution.Request{
+			Language: execution.Python, Code: "1", Gear: "user_confirmed", Timeout: time.Second, Stdin: []byte("in"),
+			Variables: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1,"y":[2]}`), "b": json.RawMessage(`1`)},
+			Files:     []execution.File{{Path: "f", Data: []byte("d")}, {Path: "g", Data: []byte("")}},
+		}
+	}
+	state := stateOf(call(), "op_1")
+	for name, change := range map[string]func(*execution.Request){
+		"language":             func(r *execution.Request) { r.Language = execution.Bash },
+		"code":                 func(r *execution.Request) { r.Code = "2" },
+		"gear":                 func(r *execution.Request) { r.Gear = "" },
+		"timeout":              func(r *execution.Request) { r.Timeout = 2 * time.Second },
+		"stdin":                func(r *execution.Request) { r.Stdin = nil },
+		"a variable":           func(r *execution.Request) { r.Variables["b"] = json.RawMessage(`2`) },
+		"the kind of a number": func(r *execution.Request) { r.Variables["b"] = json.RawMessage(`1.0`) },
+		"one variable more":    func(r *execution.Request) { r.Variables["c"] = json.RawMessage(`1`) },
+		"one variable less":    func(r *execution.Request) { delete(r.Variables, "b") },
+		"a file's content":     func(r *execution.Request) { r.Files[0].Data = []byte("e") },
+		"a file's path":        func(r *execution.Request) { r.Files[0].Path = "h" },
+		"one file less":        func(r *execution.Request) { r.Files = r.Files[:1] },
+		"a file as a variable": func(r *execution.Request) {
+			r.Variables["f"], r.Files = json.RawMessage(`d`), r.Files[1:]
+		},
+	} {
+		r := call()
+		change(&r)
+		if id, err := carried(state, r); err == nil {
+			t.Errorf("%s is another, and it is taken for %s", name, id)
+		}
+	}
+	again := call()
+	again.Variables["a"] = json.RawMessage(`{ "y": [2], "x": 1 }`)
+	again.Principal, again.Client.Name = "somebody", "a client" // which are those of the connection
+	if id, err := carried(state, again); err != nil || id != "op_1" {
+		t.Errorf("%s %v", id, err)
 	}
 }
 

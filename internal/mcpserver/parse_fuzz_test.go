@@ -7,7 +7,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 )
 
-// FuzzStateOfARepeatedCall: a state is taken only for the code that it was made for, and
+// FuzzStateOfARepeatedCall: a state is taken only for the call that it was made for, and
 // names the operation that it was made with.
 func FuzzStateOfARepeatedCall(f *testing.F) {
 	f.Add("op_1", "print(1)", "op_1 x")

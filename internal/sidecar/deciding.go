@@ -58,11 +58,16 @@ func (overHTTP) Always(q *execution.Approval) []string {
 	return rules
 }
 
-// Decide implements [web.Approvals].
+// Decide implements [web.Approvals]. That the rules file is broken the operator is told, who
+// sends it and can mend that.
 func (d overHTTP) Decide(ctx context.Context, c approval.Decision) error {
 	told, err := d.Decisions.Decide(ctx, c)
 	for _, missed := range told.Missed {
 		d.log.Warn("a server could not be told of a decision", "operation_id", c.Operation, "reason", missed)
+	}
+	if broken := new(rulesError); errors.As(err, &broken) {
+		d.log.Error("rules could not be added as an answer wants", "operation_id", c.Operation, "error", err)
+		return &execution.RejectedError{Code: execution.CodeUnavailable, Field: "scope", Message: broken.Error()}
 	}
 	return err
 }

@@ -421,6 +421,27 @@ func TestAWebhookThatCannotBeSignedIsAnError(t *testing.T) {
 	}
 }
 
+// TestAFrontEndIsToldWhyNoRuleCanBeAdded: the file and the line, and that the question still
+// stands; once goes on being an answer.
+func TestAFrontEndIsToldWhyNoRuleCanBeAdded(t *testing.T) {
+	s := servedAlone(t, sidecar.Options{})
+	agent, operator := s.create("agent", token.Rights{}), s.create("boss", token.Rights{Role: token.Operator})
+	next := s.follow(operator)
+	next()
+	id := s.ask(agent)
+	hash := next().Hash
+	if err := os.WriteFile(filepath.Join(s.o.DataDir, "rules.yaml"), []byte("allow: []\ndney: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, text := s.post("/api/v1/approvals/"+string(id), operator, fmt.Sprintf(`{"decision":"approve","scope":"always","hash":%q}`, hash))
+	if status != http.StatusServiceUnavailable || !strings.Contains(text, "rules.yaml:2:1") || !strings.Contains(text, "nothing was decided") || !strings.Contains(text, `"field":"scope"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := s.post("/api/v1/approvals/"+string(id), operator, fmt.Sprintf(`{"decision":"approve","hash":%q}`, hash)); status != http.StatusOK {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
 // TestAFrontEndHearsThatTheRulesChangedAndAnswersTheNewQuestion: what it was shown counts no
 // more from then on, whether or not the new question is there already.
 func TestAFrontEndHearsThatTheRulesChangedAndAnswersTheNewQuestion(t *testing.T) {

@@ -138,7 +138,7 @@ func (d Decisions) always(ctx context.Context, c approval.Decision) error {
 		return d.Desk.Decide(ctx, c)
 	})
 	if err != nil && !reached {
-		return fmt.Errorf("nothing was decided: %w", err)
+		return &rulesError{fmt.Errorf("nothing was decided: %w", err)}
 	}
 	return err
 }

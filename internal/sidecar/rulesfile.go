@@ -42,6 +42,13 @@ func exact(one execution.Asked) error {
 	return nil
 }
 
+// rulesError is that rules could not be added to the rules file. The operator whose file it
+// is can mend that.
+type rulesError struct{ err error }
+
+func (e *rulesError) Error() string { return e.err.Error() }
+func (e *rulesError) Unwrap() error { return e.err }
+
 // withRules adds rules that allow to the rules file, if decide then succeeds: all that can
 // fail beforehand has been done when it is called. Others who add rules wait meanwhile.
 func withRules(ctx context.Context, dataDir string, rules []string, decide func() error) (err error) {
@@ -73,7 +80,7 @@ func withRules(ctx context.Context, dataDir string, rules []string, decide func(
 		return err
 	}
 	if err := errors.Join(os.Rename(next, path), syncDir(filepath.Dir(path))); err != nil {
-		return fmt.Errorf("it is approved and runs, but the rules could not be put in place and the like will be asked about again: %w", err)
+		return &rulesError{fmt.Errorf("it is approved and runs, but the rules could not be put in place and the like will be asked about again: %w", err)}
 	}
 	return nil
 }

@@ -65,19 +65,27 @@ type approvals struct {
 }
 
 func (a *approvals) routes(mux handles) {
-	mux.Handle("GET "+pathApprovals, a.answer(a.list, "limit", "before", "all"))
+	mux.Handle("GET "+pathApprovals, a.answer(only(a.list, "limit", "before", "all")))
 	mux.Handle("GET "+pathApprovals+"/events", http.HandlerFunc(a.events))
-	mux.Handle("GET "+pathApprovals+"/{id}", a.answer(a.get))
+	mux.Handle("GET "+pathApprovals+"/{id}", a.answer(only(a.get)))
+	mux.Handle("GET "+pathApprovals+"/{id}/inputs/{sha256}", a.answer(only(a.content, "visible")))
 	mux.Handle("POST "+pathApprovals+"/{id}", a.answer(a.decide))
 }
 
-// answer makes a handler of what may fail, for queries with these parameters alone.
-func (a *approvals) answer(h func(http.ResponseWriter, *http.Request) error, parameters ...string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := knows(r, parameters...)
-		if err == nil {
-			err = h(w, r)
+// only lets h answer queries with these parameters alone.
+func only(h func(http.ResponseWriter, *http.Request) error, parameters ...string) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := knows(r, parameters...); err != nil {
+			return err
 		}
+		return h(w, r)
+	}
+}
+
+// answer makes a handler of what may fail.
+func (a *approvals) answer(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := h(w, r)
 		var refused *approval.RefusedError
 		switch {
 		case err == nil:
@@ -132,11 +140,9 @@ func (a *approvals) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := q.Has("all")
-	if v := q.Get("all"); v != "" {
-		if all, err = strconv.ParseBool(v); err != nil {
-			return &execution.RejectedError{Code: execution.CodeInvalidArgument, Field: "all", Message: "must be true or false"}
-		}
+	all, err := flagged(r, "all")
+	if err != nil {
+		return err
 	}
 	records, err := a.asked.Asked(r.Context(), !all, execution.ID(q.Get("before")), limit)
 	if err != nil {
@@ -155,6 +161,20 @@ func (a *approvals) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// flagged reads a parameter that is true also when it is there alone.
+func flagged(r *http.Request, name string) (bool, error) {
+	q := r.URL.Query()
+	v := q.Get(name)
+	if v == "" {
+		return q.Has(name), nil
+	}
+	is, err := strconv.ParseBool(v)
+	if err != nil {
+		return false, malformed(name, "must be true or false")
+	}
+	return is, nil
+}
+
 func (a *approvals) get(w http.ResponseWriter, r *http.Request) error {
 	rec, err := a.asked.Find(r.Context(), execution.ID(r.PathValue("id")))
 	if err == nil {
@@ -165,8 +185,9 @@ func (a *approvals) get(w http.ResponseWriter, r *http.Request) error {
 
 // decision is the body of an answer. A hash is never left out: who says yes says to what.
 type decision struct {
-	Decision   verb             `json:"decision"`
-	Scope      execution.Scope  `json:"scope,omitzero"`
+	Decision verb `json:"decision"`
+	// Scope is nil for none: an empty one is a mistake.
+	Scope      *execution.Scope `json:"scope,omitzero"`
 	Message    string           `json:"message,omitzero"`
 	Hash       execution.Digest `json:"hash"`
 	Credential string           `json:"credential,omitzero"`
@@ -190,13 +211,17 @@ func (a *approvals) decide(w http.ResponseWriter, r *http.Request) error {
 	// Who sends a decision and goes away has decided all the same.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(r.Context()), decideTime)
 	defer stop()
-	if wrong := new(bodyError); errors.As(err, &wrong) {
+	var wrong *bodyError
+	switch {
+	case errors.As(err, &wrong):
 		return a.asked.Refuse(ctx, c, &approval.RefusedError{Cause: approval.Malformed, Field: wrong.Field, Message: wrong.Message, TooLong: wrong.TooLong})
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	c.Hash, c.Verdict, c.Scope, c.Message, c.Credential = d.Hash, d.verdict(), d.Scope, d.Message, d.Credential
+	c.Hash, c.Verdict, c.Message, c.Credential = d.Hash, d.verdict(), d.Message, d.Credential
+	if d.Scope != nil {
+		c.Scope = *d.Scope
+	}
 	if err := a.asked.Decide(ctx, c); err != nil {
 		return err
 	}
@@ -221,9 +246,13 @@ func (d decision) verdict() execution.Verdict {
 	return execution.Refused
 }
 
-// readDecision is what a request decides. What is no decision by its form is a
-// *[bodyError].
+// readDecision is what a request decides. What is no decision by its form, and that is one
+// with a query too, which would seem to decide, is a *[bodyError].
 func readDecision(r *http.Request) (decision, error) {
+	var unknown *execution.RejectedError
+	if errors.As(knows(r), &unknown) {
+		return decision{}, &bodyError{Field: short(unknown.Field), Message: unknown.Message + ": what is decided stands in the body"}
+	}
 	d, err := readBody[decision](r)
 	if err == nil {
 		err = d.check()
@@ -239,9 +268,9 @@ func (d decision) check() error {
 		return wrong("decision", "must be approve or deny")
 	case d.Hash.IsZero():
 		return wrong("hash", "is missing: send that of the question as it was shown")
-	case d.Decision == deny && d.Scope != "":
+	case d.Decision == deny && d.Scope != nil:
 		return wrong("scope", "belongs to a yes alone: leave it out of a no")
-	case d.Scope != "" && d.Scope != execution.Once && d.Scope != execution.Always:
+	case d.Scope != nil && *d.Scope != execution.Once && *d.Scope != execution.Always:
 		return wrong("scope", "must be once or always")
 	case len(d.Message) > approval.MaxMessage:
 		return wrong("message", fmt.Sprintf("must be at most %d bytes long", approval.MaxMessage))

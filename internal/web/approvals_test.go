@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ func approvalPaths(id execution.ID) map[string][]string {
 		"/api/v1/approvals/" + string(id):       {"GET", "POST"},
 		"/api/v1/approvals/" + string(id) + "/": {"GET", "POST"},
 		"/api/v1/approvals/":                    {"GET", "POST"},
+
+		"/api/v1/approvals/" + string(id) + "/inputs/" + execution.Digest(sha256.Sum256([]byte("typed"))).String(): {"GET"},
 	}
 }
 
@@ -149,6 +152,62 @@ func TestAPersonSeesAllThatWouldBeRun(t *testing.T) {
 	if binary.Name != "in/data.bin" || binary.Head != "" || binary.Complete || binary.SHA256.IsZero() || binary.Size != 2 ||
 		long.Size != 2*headBytes || len(long.Head) != headBytes || long.Complete {
 		t.Errorf("%+v", q.Files)
+	}
+}
+
+// TestAPersonCanReadAllThatCameWithACall: byte for byte, and as it is to be shown; each is
+// found by the hash that the question tells.
+func TestAPersonCanReadAllThatCameWithACall(t *testing.T) {
+	s := startAsking(t, nil)
+	r := s.desk.put(t, time.Hour)
+	path := "/api/v1/approvals/" + string(r.ID)
+	get := func(path string) answer {
+		t.Helper()
+		return s.ask("GET", path, "", "Authorization", s.operator)
+	}
+	var q fullQuestion
+	if err := json.Unmarshal([]byte(get(path).body), &q); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("ü", headBytes)
+	for name, row := range map[string]struct {
+		of           input
+		exact, shown string
+	}{
+		"stdin":      {*q.Stdin, "typed", "typed"},
+		"a variable": {q.Variables[0], `{"a":1}`, `{"a":1}`},
+		"bytes":      {q.Files[0], "\xff\x00", "⟨0xFF⟩⟨U+0000⟩"},
+		"a long one": {q.Files[1], long, long},
+		"hostile":    {q.Files[2], "<script>\u202e</script>\r\n", "<script>⟨U+202E⟩</script>⟨U+000D⟩\n"},
+		"empty":      {q.Files[3], "", ""},
+	} {
+		exact, shown := get(path+"/inputs/"+row.of.SHA256.String()), get(path+"/inputs/"+row.of.SHA256.String()+"?visible")
+		if exact.status != 200 || exact.body != row.exact || exact.header.Get("Content-Type") != "application/octet-stream" || len(exact.body) != row.of.Size {
+			t.Errorf("%s: %d %q %v", name, exact.status, exact.body, exact.header)
+		}
+		if shown.status != 200 || shown.body != row.shown || shown.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%s: %d %q %v", name, shown.status, shown.body, shown.header)
+		}
+		for _, got := range []answer{exact, shown} {
+			if got.header.Get("Content-Disposition") != "attachment" || got.header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: a browser might make a page of it: %v", name, got.header)
+			}
+		}
+	}
+	code, stdin := q.CodeSHA256.String(), q.Stdin.SHA256.String()
+	for bad, status := range map[string]int{
+		path + "/inputs/" + code:                       404, // it is no input, and stands in the question
+		path + "/inputs/typed":                         400,
+		path + "/inputs/" + stdin + "?visible=x":       400,
+		path + "/inputs/" + stdin + "?show":            400,
+		path + "/inputs/":                              404,
+		"/api/v1/approvals/op_nothing/inputs/" + stdin: 404,
+		path + "/inputs/" + strings.ToUpper(stdin[7:]): 400,
+		path + "/inputs/" + q.Files[0].Name:            404,
+	} {
+		if got := get(bad); got.status != status || strings.Contains(got.body, "typed\"") {
+			t.Errorf("%s: %d %s", bad, got.status, got.body)
+		}
 	}
 }
 
@@ -289,7 +348,7 @@ func FuzzADecisionIsTakenOnlyAsItIsDescribed(f *testing.F) {
 			}
 			return
 		}
-		if d.Decision != approve && d.Decision != deny || d.Hash.IsZero() || len(d.Message) > approval.MaxMessage || d.Decision == deny && d.Scope != "" {
+		if d.Decision != approve && d.Decision != deny || d.Hash.IsZero() || len(d.Message) > approval.MaxMessage || d.Decision == deny && d.Scope != nil {
 			t.Errorf("%+v of %s", d, text)
 		}
 		// Another reader of the same text sees the same, and nothing beside it.

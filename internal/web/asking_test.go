@@ -73,7 +73,7 @@ func (d desk) put(t testing.TB, patience time.Duration) execution.Record {
 		Request: execution.Request{
 			Principal: "token:a", Client: execution.Client{Name: "an agent", Version: "1"}, Language: execution.Python, Code: askingCode,
 			Timeout: 5 * time.Second, Stdin: []byte("typed"), Variables: map[string]json.RawMessage{"n": json.RawMessage(`{"a":1}`)},
-			Files: []execution.File{{Path: "in/data.bin", Data: []byte{0xff, 0}}, {Path: "in/long.txt", Data: []byte(strings.Repeat("ü", headBytes))}},
+			Files: []execution.File{{Path: "in/data.bin", Data: []byte{0xff, 0}}, {Path: "in/long.txt", Data: []byte(strings.Repeat("ü", headBytes))}, {Path: "a\u202eb", Data: []byte("<script>\u202e</script>\r\n")}, {Path: "empty"}},
 		},
 	}
 	q := execution.Approval{

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ const maxNamed = 60
 
 // readBody takes a JSON object as it is described by T, and nothing else: a field that is not
 // known, twice there or written otherwise could mean something to whoever sent it that it
-// does not mean here. The error is a *[bodyError], or the failure of the connection.
+// does not mean here. The error is always a *[bodyError].
 func readBody[T any](r *http.Request) (T, error) {
 	var none T
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -49,9 +50,21 @@ func readBody[T any](r *http.Request) (T, error) {
 		return none, &bodyError{Message: fmt.Sprintf("the body is longer than the %d bytes that are taken", tooLong.Limit), TooLong: true}
 	}
 	if err != nil {
-		return none, fmt.Errorf("read the body: %w", err)
+		return none, notWhole(err)
 	}
 	return parseBody[T](text)
+}
+
+// notWhole says why the end of a body was not found: nothing but the connection, and who
+// sends, has a part in that.
+func notWhole(err error) error {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &bodyError{Message: "the body did not come in time: send it at once"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &bodyError{Message: "the body breaks off before its end"}
+	}
+	return &bodyError{Message: "the body could not be read to its end: send it whole, with its length or in well-formed chunks"}
 }
 
 func parseBody[T any](text []byte) (out T, err error) {
@@ -66,7 +79,22 @@ func parseBody[T any](text []byte) (out T, err error) {
 		var none T
 		return none, inWords(err, fields)
 	}
-	return out, nil
+	return out, noNull(text, fields)
+}
+
+// noNull refuses a field that is null, which to the library is the zero value of each type,
+// and so a field that is not there.
+func noNull(text []byte, fields []string) error {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(text, &members); err != nil {
+		return inWords(err, fields)
+	}
+	for _, name := range fields {
+		if value, sent := members[name]; sent && value.Kind() == 'n' {
+			return &bodyError{Field: name, Message: "must not be null: leave it out, or send a value"}
+		}
+	}
+	return nil
 }
 
 // namesOf are the names of the fields of a body, in their order.
@@ -150,7 +178,12 @@ func named(p jsontext.Pointer) string {
 	for token := range p.Tokens() {
 		parts = append(parts, token)
 	}
-	name := visible.Line(strings.Join(parts, "."))
+	return short(strings.Join(parts, "."))
+}
+
+// short is a name that somebody made up, as it is repeated to them.
+func short(name string) string {
+	name = visible.Line(name)
 	if len(name) > maxNamed {
 		name = strings.ToValidUTF8(name[:maxNamed], "") + "…"
 	}

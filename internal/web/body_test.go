@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,9 @@ func TestWhatIsNoDecisionIsAnsweredInPlainWordsAndIsOnRecord(t *testing.T) {
 		"an empty hash":         {`{"decision":"approve","hash":""}`, "hash", "64 hexadecimal digits", 400, nil},
 		"no decision":           {fmt.Sprintf(`{"hash":%q}`, r.Approval.Hash), "decision", "approve or deny", 400, nil},
 		"other letters":         {fmt.Sprintf(`{"decision":"Approve","hash":%q}`, r.Approval.Hash), "decision", "approve or deny", 400, nil},
+		"an empty scope":        {with(`,"scope":""`), "scope", "once or always", 400, nil},
+		"a scope of null":       {with(`,"scope":null`), "scope", "must not be null", 400, nil},
+		"a message of null":     {with(`,"message":null`), "message", "must not be null", 400, nil},
 		"an unknown scope":      {with(`,"scope":"forever"`), "scope", "once or always", 400, nil},
 		"a no with a scope":     {fmt.Sprintf(`{"decision":"deny","scope":"once","hash":%q}`, r.Approval.Hash), "scope", "a yes alone", 400, nil},
 		"a long message":        {with(fmt.Sprintf(`,"message":%q`, strings.Repeat("x", 2001))), "message", "2000 bytes", 400, nil},
@@ -105,6 +110,63 @@ func TestWhatIsNoDecisionOnNothingIsOnRecordToo(t *testing.T) {
 	e := all[len(all)-1]
 	if e.Decision != "refused" || e.Operation != "" || !strings.HasPrefix(e.Details["operation"], "xxx") || size(e) > 3000 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestABodyThatDoesNotComeWholeIsNoDecision: each of these is sent as it stands, and then
+// nothing more.
+func TestABodyThatDoesNotComeWholeIsNoDecision(t *testing.T) {
+	s := startAsking(t, func(s *Server) { s.pace.start = 100 * time.Millisecond })
+	r := s.desk.put(t, time.Hour)
+	for name, row := range map[string]struct {
+		head, body, says string
+		cut              bool
+	}{
+		"it breaks off":      {"Content-Length: 200", yes(r), "breaks off", true},
+		"it stalls":          {"Content-Length: 200", yes(r), "in time", false},
+		"a chunk breaks off": {"Transfer-Encoding: chunked", "50\r\n" + yes(r)[:20], "breaks off", true},
+		"a chunk has no end": {"Transfer-Encoding: chunked", "z\r\n" + yes(r), "well-formed chunks", false},
+	} {
+		before := len(events(t, s.desk))
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(c, "POST /api/v1/approvals/%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\nContent-Type: application/json\r\n%s\r\n\r\n%s", r.ID, s.operator, row.head, row.body)
+		if row.cut {
+			err = errors.Join(err, c.(*net.TCPConn).CloseWrite())
+		}
+		text, bad := io.ReadAll(c)
+		if err := errors.Join(err, bad, c.Close()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := string(text)
+		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, `"cause":"malformed"`) || !strings.Contains(got, row.says) {
+			t.Errorf("%s: %s", name, got)
+		}
+		all := events(t, s.desk)
+		if e := all[len(all)-1]; len(all) != before+1 || e.Decision != "refused" || e.Operation != r.ID || !strings.Contains(e.Reason, row.says) {
+			t.Errorf("%s: %d events, the last %+v", name, len(all)-before, e)
+		}
+	}
+}
+
+func TestADecisionWithAQueryIsNone(t *testing.T) {
+	s := startAsking(t, nil)
+	r := s.desk.put(t, time.Hour)
+	for query, field := range map[string]string{"decision=approve": "decision", "a%E2%80%AEb=1": "a⟨U+202E⟩b"} {
+		got := s.decide(r.ID+execution.ID("?"+query), yes(r))
+		var f failure
+		if err := json.Unmarshal([]byte(got.body), &f); err != nil || got.status != 400 || f.Error.Cause != "malformed" || f.Error.Field != field || !strings.Contains(f.Error.Message, "in the body") {
+			t.Errorf("%s: %d %s", query, got.status, got.body)
+		}
+		all := events(t, s.desk)
+		if e := all[len(all)-1]; e.Decision != "refused" || e.Operation != r.ID || e.Details["field"] != field {
+			t.Errorf("%s: %+v", query, e)
+		}
+	}
+	if got, err := s.desk.Find(t.Context(), r.ID); err != nil || got.State != execution.StatePending {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -242,30 +245,130 @@ func TestAQuietStreamShowsThatItLives(t *testing.T) {
 
 func TestWhoIsTooSlowIsDroppedAndNobodyWaitsForIt(t *testing.T) {
 	s := startAsking(t, nil)
+	e := encode(event{Type: eventAsked})
+	s.feed.mu.Lock()
+	s.feed.most = 3 * len(e.text)
+	s.feed.mu.Unlock()
 	slow, first, err := s.feed.join(t.Context())
 	if err != nil || first.kind != eventOpen {
 		t.Fatal(err)
 	}
-	quick := s.overSSE(t, s.operator)
-	quick.next(eventOpen)
-	s.feed.mu.Lock()
-	for range backlog + 1 {
-		s.feed.tell(encode(event{Type: eventAsked}))
+	tell := func() (there bool) {
+		s.feed.mu.Lock()
+		defer s.feed.mu.Unlock()
+		s.feed.tell(e)
+		_, there = s.feed.followers[slow]
+		return there
 	}
-	_, there := s.feed.followers[slow]
-	s.feed.mu.Unlock()
-	if there {
-		t.Error("it is still told")
+	for range 3 {
+		if !tell() {
+			t.Fatal("it was dropped too soon")
+		}
 	}
-	n := 0
-	for range slow.events {
-		n++
+	if got, ok := slow.next(); !ok || got.kind != eventAsked { // what is taken makes room
+		t.Errorf("%+v", got)
 	}
-	if n != backlog {
-		t.Errorf("%d events were kept for it", n)
+	if !tell() || tell() {
+		t.Error("it is not dropped when there is no room")
+	}
+	<-slow.ready
+	if _, ok := slow.next(); ok {
+		t.Error("it goes on as if nothing were left out")
 	}
 	s.feed.leave(slow)
 }
+
+// TestABurstIsTakenByWhoFollows: a thousand questions are withdrawn and asked anew between
+// two looks, as by one reload, before anybody takes an event.
+func TestABurstIsTakenByWhoFollows(t *testing.T) {
+	const many = 1000
+	b := &burst{operations: map[execution.ID]execution.Record{}}
+	b.ask(many, "")
+	f := newFeed(b, discard(), time.Now)
+	f.every = time.Hour // each look is taken by hand
+	defer f.close()
+	l, first, err := f.join(t.Context())
+	if err != nil || strings.Count(string(first.text), `"operation_id"`) != many {
+		t.Fatalf("%v %d", err, len(first.text))
+	}
+	b.ask(many, execution.AgainRules)
+	if !f.step() {
+		t.Fatal("nobody follows")
+	}
+	count := map[kind]int{}
+	for range 2 * many {
+		<-l.ready
+		e, ok := l.next()
+		if !ok {
+			t.Fatalf("it was dropped after %v", count)
+		}
+		count[e.kind]++
+	}
+	if count[eventWithdrawn] != many || count[eventAsked] != many || len(l.ready) != 0 {
+		t.Errorf("%v", count)
+	}
+}
+
+// burst are questions that change all at once.
+type burst struct {
+	Approvals
+
+	operations map[execution.ID]execution.Record
+	round      int
+}
+
+func (b *burst) ask(n int, again string) {
+	b.round++
+	for i := range n {
+		id := execution.ID(fmt.Sprintf("op_%d", i))
+		b.operations[id] = execution.Record{ID: id, State: execution.StatePending, Approval: &execution.Approval{
+			Hash: execution.DigestOf([]byte(id), []byte{byte(b.round)}), Summary: "It asks.", Expires: time.Now().Add(time.Hour), Again: again,
+		}}
+	}
+}
+
+func (b *burst) Asked(context.Context, bool, execution.ID, int) ([]execution.Record, error) {
+	return slices.Collect(maps.Values(b.operations)), nil
+}
+
+func (b *burst) Pending(context.Context) (map[execution.ID]execution.Digest, error) {
+	all := map[execution.ID]execution.Digest{}
+	for id, r := range b.operations {
+		all[id] = r.Approval.Hash
+	}
+	return all, nil
+}
+
+func (b *burst) Find(_ context.Context, id execution.ID) (execution.Record, error) {
+	return b.operations[id], nil
+}
+
+// TestAQuestionThatNobodyDecidedIsWithdrawn: whether the next question stood already when it
+// was looked for, or came just after.
+func TestAQuestionThatNobodyDecidedIsWithdrawn(t *testing.T) {
+	for again, want := range map[string]kind{execution.AgainRules: eventWithdrawn, execution.AgainOther: eventDecided} {
+		b := &burst{operations: map[execution.ID]execution.Record{}}
+		b.ask(1, "")
+		f := newFeed(b, discard(), time.Now)
+		old := overview(b.operations["op_0"], time.Now())
+		f.open["op_0"] = old
+		b.ask(1, again)
+		for name, source := range map[string]Approvals{"already": b, "just after": late{b}} {
+			f.source = source
+			f.open = map[execution.ID]question{"op_0": old}
+			all, err := f.news(t.Context())
+			if err != nil || len(all) == 0 || all[0].Type != want || *all[0].Hash != old.Hash {
+				t.Errorf("%s, %s: %+v %v", again, name, all, err)
+			}
+		}
+		f.close()
+	}
+}
+
+// late tells of no question yet that can be found.
+type late struct{ *burst }
+
+func (late) Pending(context.Context) (map[execution.ID]execution.Digest, error) { return nil, nil }
 
 func TestOnlySoManyFollowAtOnce(t *testing.T) {
 	s := startAsking(t, nil)

@@ -87,6 +87,10 @@ func TestTheExamplePageMakesNoMarkupOfWhatItIsTold(t *testing.T) {
 		}
 	}
 	used := regexp.MustCompile(`\b(?:question|call|brief|input|one|answer|event|error)\.([a-z_0-9]+)\b`).FindAllStringSubmatch(script, -1)
+	// What a question does not hold whole, the page fetches.
+	if !strings.Contains(script, "/inputs/") || !strings.Contains(script, "?visible") || !strings.Contains(script, "input.complete") || d.path(pathApprovals+"/op/inputs/hash") == "" {
+		t.Error("the page does not show all of what came with a call")
+	}
 	if len(used) < 20 {
 		t.Errorf("only %d fields are used", len(used))
 	}

@@ -54,10 +54,8 @@ const (
 	lookEvery = 200 * time.Millisecond
 	// lookTime bounds one look.
 	lookTime = 5 * time.Second
-	// maxFollowers bounds those who follow, and backlog the events that wait for one: who
-	// does not take them is dropped, and begins anew with all that is open.
+	// maxFollowers bounds those who follow.
 	maxFollowers = 64
-	backlog      = 256
 	// maxOpen bounds the questions of the first event, by far more than anybody answers.
 	maxOpen = 10_000
 )
@@ -75,6 +73,7 @@ type feed struct {
 	log    *slog.Logger
 	now    func() time.Time
 	every  time.Duration
+	most   int // bytes that wait for one follower
 
 	root  context.Context //nolint:containedctx // ends with the server, and belongs to no request
 	stop  context.CancelFunc
@@ -88,12 +87,9 @@ type feed struct {
 	failing   bool
 }
 
-// follower is one who follows. events is closed when it was too slow.
-type follower struct{ events chan encoded }
-
 func newFeed(a Approvals, log *slog.Logger, now func() time.Time) *feed {
 	f := &feed{
-		source: a, log: log, now: now, every: lookEvery,
+		source: a, log: log, now: now, every: lookEvery, most: backlog,
 		woken: make(chan struct{}, 1), followers: map[*follower]struct{}{}, open: map[execution.ID]question{},
 	}
 	f.root, f.stop = context.WithCancel(context.Background())
@@ -144,7 +140,8 @@ func (f *feed) follow(ctx context.Context, beat time.Duration, send func(encoded
 	for {
 		var err error
 		select {
-		case e, ok := <-l.events:
+		case <-l.ready:
+			e, ok := l.next()
 			if !ok {
 				return errSlow
 			}
@@ -183,7 +180,7 @@ func (f *feed) join(ctx context.Context) (*follower, encoded, error) {
 		open = append(open, q)
 	}
 	slices.SortFunc(open, func(a, b question) int { return a.AskedAt.Compare(b.AskedAt) })
-	l := &follower{make(chan encoded, backlog)}
+	l := newFollower(f.most)
 	f.followers[l] = struct{}{}
 	return l, encode(event{Type: eventOpen, Questions: &open}), nil
 }
@@ -253,10 +250,7 @@ func (f *feed) step() bool {
 // tell gives an event to everybody, and drops who has left too many. The mutex is held.
 func (f *feed) tell(e encoded) {
 	for l := range f.followers {
-		select {
-		case l.events <- e:
-		default:
-			close(l.events)
+		if !l.add(e) {
 			delete(f.followers, l)
 		}
 	}
@@ -271,7 +265,7 @@ func (f *feed) news(ctx context.Context) (all []event, err error) {
 	}
 	for id, q := range f.open {
 		if hash, still := now[id]; !still || hash != q.Hash {
-			e, err := f.gone(ctx, q, still)
+			e, err := f.gone(ctx, q)
 			if err != nil {
 				return all, err
 			}
@@ -296,17 +290,11 @@ func (f *feed) news(ctx context.Context) (all []event, err error) {
 	return append(all, asked...), nil
 }
 
-// gone is how a question ended that stood at the last look. again says that the operation
-// has another question now: then this one was withdrawn by the rules, or approved in vain.
-func (f *feed) gone(ctx context.Context, q question, again bool) (event, error) {
+// gone is how a question ended that stood at the last look. If the operation has another
+// one now, this one was withdrawn by the rules, or approved in vain.
+func (f *feed) gone(ctx context.Context, q question) (event, error) {
 	e := event{Type: eventDecided, ID: q.ID, Hash: &q.Hash}
 	r, err := f.source.Find(ctx, q.ID)
-	if err == nil && again {
-		if r.Approval.Again == execution.AgainRules {
-			e.Type = eventWithdrawn
-		}
-		return e, nil
-	}
 	var refused *approval.RefusedError
 	switch {
 	case errors.As(err, &refused): // its record was removed
@@ -315,6 +303,9 @@ func (f *feed) gone(ctx context.Context, q question, again bool) (event, error) 
 	case err != nil:
 		return event{}, err
 	case r.Approval.Hash != q.Hash:
+		if r.Approval.Again == execution.AgainRules {
+			e.Type = eventWithdrawn
+		}
 		return e, nil
 	}
 	now := overview(r, f.now())

@@ -155,7 +155,8 @@ type input struct {
 	Name   string           `json:"name,omitempty"`
 	Size   int              `json:"size_bytes"`
 	SHA256 execution.Digest `json:"sha256"`
-	// Head is how it begins if it is text, and Complete tells that this is all of it.
+	// Head is how it begins if it is text, and Complete tells that this is all of it. What
+	// is not here [approvals.content] has.
 	Head     string `json:"head,omitempty"`
 	Complete bool   `json:"complete"`
 }

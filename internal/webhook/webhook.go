@@ -257,7 +257,7 @@ func judge(res *http.Response) error {
 	case n/100 == 2:
 		return nil
 	case n/100 == 3:
-		return backoff.Permanent(fmt.Errorf("%w, and no redirect is followed: set approvals.webhook.url to where it leads, if you know the place", err))
+		return fmt.Errorf("%w, and no redirect is followed: set approvals.webhook.url to where it leads, if you know the place", err)
 	case n == http.StatusGone: // Standard Webhooks: nothing is wanted any more
 		return backoff.Permanent(err)
 	}

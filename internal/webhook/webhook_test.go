@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -32,6 +33,7 @@ func secret(t testing.TB) Secret {
 
 // got is a request as the receiver has it.
 type got struct {
+	path   string
 	header http.Header
 	body   string
 }
@@ -59,7 +61,7 @@ func receive(t *testing.T, statuses ...int) *receiver {
 		}
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(status)
-		r.got <- got{q.Header, string(body)}
+		r.got <- got{q.URL.Path, q.Header, string(body)}
 	}))
 	t.Cleanup(r.Close)
 	return r
@@ -146,17 +148,44 @@ func TestItIsSentAgainUnderTheSameIDUntilItIsTaken(t *testing.T) {
 	}
 }
 
-func TestNoRedirectIsFollowedAndGoneEndsIt(t *testing.T) {
-	for _, status := range []int{301, 302, 303, 307, 308, 410} {
-		r := receive(t, status)
-		s, results := sender(t, r.URL, nil)
+// TestNoRedirectIsFollowedAndTheMessageIsSentAgain: what stands before a receiver for a
+// while, as a page to log in at, does not cost the message.
+func TestNoRedirectIsFollowedAndTheMessageIsSentAgain(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		r := receive(t, status, status)
+		s, results := sender(t, r.URL+"/hook", nil)
 		s.Send(message("{}"))
-		if got := <-results; got != Failed {
+		if got := <-results; got != Delivered {
 			t.Errorf("%d: %s", status, got)
 		}
-		if len(r.got) != 1 {
+		if len(r.got) != 3 {
 			t.Errorf("%d: %d requests", status, len(r.got))
 		}
+		for len(r.got) > 0 {
+			if g := <-r.got; g.path != "/hook" {
+				t.Errorf("%d leads to %s", status, g.path)
+			}
+		}
+	}
+}
+
+func TestARedirectSaysInTheLogWhatToDo(t *testing.T) {
+	var log bytes.Buffer
+	r := receive(t, 302)
+	s, results := sender(t, r.URL, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	s.Send(message("{}"))
+	<-results
+	if !strings.Contains(log.String(), "no redirect is followed: set approvals.webhook.url") {
+		t.Errorf("%s", log.String())
+	}
+}
+
+func TestAReceiverThatIsGoneIsToldOnce(t *testing.T) {
+	r := receive(t, http.StatusGone)
+	s, results := sender(t, r.URL, nil)
+	s.Send(message("{}"))
+	if got := <-results; got != Failed || len(r.got) != 1 {
+		t.Errorf("%s after %d requests", got, len(r.got))
 	}
 }
 
