@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the client SDKs that the tests of this folder drive and the conformance
-# suites of test/conformance, at the versions that the lock files name, in
-# .cache/clients. Installs once for each content of the lock files. Fails when
+# Installs the client SDKs that the tests of this folder drive, the conformance suites
+# of test/conformance and the reference servers of test/codemode, at the versions that
+# the lock files name, in .cache/clients. Installs once for each content of the lock files. Fails when
 # something could not be had; what could be stays.
 set -uo pipefail
 source "$(dirname "$0")/../../scripts/lib.sh"
@@ -62,6 +62,7 @@ python() {
 status=0
 javascript node $here/node || status=1
 javascript conformance test/conformance/suites || status=1
+javascript servers test/codemode/node || status=1
 python python 11 || status=1
 python langchain 11 || status=1
 exit $status
