@@ -221,3 +221,13 @@ func lacks(t testing.TB, text string, words ...string) {
 		}
 	}
 }
+
+// resource reads a resource of ours.
+func (b *box) resource(uri string) string {
+	b.t.Helper()
+	res, err := b.ReadResource(b.t.Context(), &mcp.ReadResourceParams{URI: uri})
+	if err != nil {
+		b.t.Fatalf("%s: %v\n%s", uri, err, b.log)
+	}
+	return res.Contents[0].Text
+}

@@ -17,14 +17,6 @@ import (
 // peerEnv has the test's own binary be an MCP server, and names its script.
 const peerEnv = "GEARBOX_TEST_PEER"
 
-// script is how a server behaves.
-type script struct {
-	Mode string `json:"mode"` // one of wrongs, or none
-	// Tools are definitions, byte for byte; empty for those of its own. The script is read
-	// again whenever tools are listed, so that a test changes them.
-	Tools []json.RawMessage `json:"tools"`
-}
-
 // peer is a server of ours, and what it received.
 type peer struct {
 	t    testing.TB
@@ -39,15 +31,12 @@ func newPeer(t testing.TB, mode string, tools ...string) *peer {
 	return p
 }
 
-// offers replaces the definitions of the tools.
+// offers replaces the script: how the server behaves, and definitions of its tools byte for
+// byte, or none for those of its own. Definitions are read again whenever tools are listed.
 func (p *peer) offers(mode string, tools ...string) {
 	p.t.Helper()
-	s := script{Mode: mode}
-	for _, d := range tools {
-		s.Tools = append(s.Tools, json.RawMessage(d))
-	}
-	// Definitions that are no JSON are data too: they are put in by hand.
-	write(p.t, p.path, fmt.Sprintf(`{"mode":%q,"tools":[%s]}`, mode, strings.Join(tools, ",")))
+	// Definitions that are no JSON, or none that Go reads, are data too.
+	write(p.t, p.path, strings.Join(append([]string{mode}, tools...), "\n"))
 }
 
 // entry is the server in a configuration file.
@@ -137,7 +126,7 @@ type wire struct {
 
 func peerMain(path string) int {
 	w := &wire{path: path, out: bufio.NewWriter(os.Stdout)}
-	mode := w.script().Mode
+	mode, _ := w.script()
 	w.note("env", strings.Join(os.Environ(), "\n"))
 	if begin, ok := beginnings[mode]; ok {
 		begin(w)
@@ -160,15 +149,13 @@ func peerMain(path string) int {
 	}
 }
 
-func (w *wire) script() (s script) {
+func (w *wire) script() (mode string, tools []string) {
 	text, err := os.ReadFile(w.path)
 	if err != nil {
 		panic(err)
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		panic(err)
-	}
-	return s
+	lines := strings.Split(string(text), "\n")
+	return lines[0], lines[1:]
 }
 
 // note appends to what the server noted under a name.
@@ -232,11 +219,8 @@ func (w *wire) answer(q question) {
 		w.say(q.ID, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"resources":{}},"serverInfo":{"name":"peer","version":"1"}}`, version(q)))
 	case q.Method == "tools/list":
 		all := ownTools
-		if s := w.script(); len(s.Tools) > 0 {
-			all = nil
-			for _, d := range s.Tools {
-				all = append(all, string(d))
-			}
+		if _, tools := w.script(); len(tools) > 0 {
+			all = tools
 		}
 		w.say(q.ID, `{"tools":[`+strings.Join(all, ",")+`]}`)
 	case q.Method == "tools/call":
