@@ -242,15 +242,15 @@ func version(q question) string {
 
 func (w *wire) call(q question) {
 	var a struct {
-		Result  json.RawMessage `json:"result"`
-		Bytes   int             `json:"bytes"`
-		Many    int             `json:"many"`
-		Message string          `json:"message"`
+		Result  string `json:"result"`
+		Bytes   int    `json:"bytes"`
+		Many    int    `json:"many"`
+		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(q.Params.Arguments, &a) // a tool takes what it likes
 	switch q.Params.Name {
 	case "answer":
-		w.say(q.ID, string(a.Result))
+		w.say(q.ID, canned(a.Result))
 	case "big":
 		w.text(q.ID, strings.Repeat("0123456789", a.Bytes/10))
 	case "together":
