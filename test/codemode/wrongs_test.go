@@ -18,7 +18,7 @@ var beginnings = map[string]func(*wire){
 	"hangs": func(*wire) { select {} },
 	"babbles": func(w *wire) {
 		for {
-			w.print("hello, I am no server\n")
+			w.print(strings.Repeat("hello, I am no server\n", 1000))
 		}
 	},
 }
