@@ -121,13 +121,13 @@ r`, nil)
 	if got[0] != float64((20<<20)/10*10) || got[1] != true {
 		t.Errorf("%v", got[:2])
 	}
-	for i := 2; i < len(got); i += 2 {
-		text := marshal(t, got[i])
-		if n, passed := got[i].(float64); passed && n < 60<<20 {
-			t.Errorf("%v", got[i])
-		}
-		if _, ok := got[i+1].(map[string]any); !ok {
-			t.Errorf("the next call: %v", got[i+1])
+	if got[2] != float64((62<<20)/10*10) {
+		t.Errorf("62 MiB: %v", got[2])
+	}
+	has(t, marshal(t, got[4]), "ServerUnavailable", "longer than is accepted", "67108864 bytes")
+	for _, i := range []int{3, 5} {
+		if _, ok := got[i].(map[string]any); !ok {
+			t.Errorf("the next call: %v", got[i])
 		}
 	}
 }

@@ -49,6 +49,7 @@ var wrongs = map[string]func(*wire, question) bool{
 		w.print("\n")
 		return true
 	},
+	"leaks": leak,
 	"answers twice": func(w *wire, q question) bool {
 		if q.Method != "tools/call" {
 			return false
