@@ -148,6 +148,9 @@ func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
 	if err := d.check(r, c); err != nil {
 		return err
 	}
+	if err := d.awaited(ctx, r, c); err != nil {
+		return err
+	}
 	if err := d.guard.Check(ctx, c.Credential); err != nil {
 		return fmt.Errorf("decide on %s: %w", r.ID, err)
 	}
@@ -165,6 +168,23 @@ func (d *Desk) take(ctx context.Context, r execution.Record, c Decision) error {
 		return d.late(ctx, c)
 	}
 	return err
+}
+
+// awaited refuses a yes to a call whose program waits for it no longer: nothing could come
+// of it.
+func (d *Desk) awaited(ctx context.Context, r execution.Record, c Decision) error {
+	call, ok := execution.CallOf(r.Request)
+	if !ok || call.Run == "" || c.Verdict != execution.Approved {
+		return nil
+	}
+	run, err := d.journal.Find(ctx, call.Run)
+	switch {
+	case errors.Is(err, engine.ErrNotFound) || err == nil && run.State == execution.StateFinished:
+		return refuse(Stale, "the run %s, whose program asked for this call, has ended: nothing would be called", call.Run)
+	case err != nil:
+		return fmt.Errorf("find the run %s: %w", call.Run, err)
+	}
+	return nil
 }
 
 // late is why a decision does not count that was overtaken after it was looked at.

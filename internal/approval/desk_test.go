@@ -49,7 +49,11 @@ func (trusting) Check(context.Context, string) error { return nil }
 // asks puts a question that stands for an hour.
 func (o *office) asks() (execution.ID, *execution.Approval) {
 	o.t.Helper()
-	r := storetest.Small("local", "print(1)")
+	return o.puts(storetest.Small("local", "print(1)"))
+}
+
+func (o *office) puts(r execution.Record) (execution.ID, *execution.Approval) {
+	o.t.Helper()
 	q := execution.Approval{Hash: execution.DigestOf([]byte(r.ID)), Summary: "A question.", Created: o.now, Expires: o.now.Add(time.Hour)}
 	r.State, r.Result = "", execution.Result{}
 	err := errors.Join(
@@ -155,4 +159,54 @@ func TestADecisionThatCannotBeRecordedDoesNotCount(t *testing.T) {
 	if r := o.find(id); r.State != execution.StatePending || r.Approval.Answer != nil {
 		t.Errorf("%+v", r)
 	}
+}
+
+func TestAYesToACallWhoseRunHasEndedIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		run  func(o *office) execution.ID
+		yes  bool
+		want approval.Cause
+	}{
+		"ended":         {func(o *office) execution.ID { return o.run(true) }, true, approval.Stale},
+		"never there":   {func(*office) execution.ID { return "op_gone" }, true, approval.Stale},
+		"going on":      {func(o *office) execution.ID { return o.run(false) }, true, ""},
+		"of no program": {func(*office) execution.ID { return "" }, true, ""},
+		"ended, a no":   {func(o *office) execution.ID { return o.run(true) }, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			source, err := execution.Call{Tool: "s.echo", Arguments: []byte("{}"), Run: c.run(o)}.Source()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := storetest.Small("local", source)
+			r.Request.Language = execution.Tool
+			id, q := o.puts(r)
+			d := approval.Decision{Operation: id, Hash: q.Hash, Verdict: execution.Approved}
+			if !c.yes {
+				d.Verdict = execution.Refused
+			}
+			err = o.Decide(t.Context(), d)
+			var refused *approval.RefusedError
+			if errors.As(err, &refused); (c.want == "") != (err == nil) || refused != nil && refused.Cause != c.want {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// run is an operation of a program that calls tools.
+func (o *office) run(ended bool) execution.ID {
+	o.t.Helper()
+	r := storetest.Small("local", "s.echo()")
+	result := r.Result
+	r.State, r.Result = "", execution.Result{}
+	err := o.journal.Commit(o.t.Context(), r.ID, "", execution.StateSubmitted, execution.Change{Create: &r})
+	if ended && err == nil {
+		err = o.journal.Commit(o.t.Context(), r.ID, execution.StateSubmitted, execution.StateFinished, execution.Change{Finished: o.now, Result: &result})
+	}
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return r.ID
 }

@@ -34,7 +34,7 @@ func question(a Action, asked []Verdict, now time.Time, patience time.Duration) 
 		}
 		q.Asked = append(q.Asked, one)
 	}
-	q.Summary = summary(q.Asked)
+	q.Summary = summary(a.Moment, q.Asked)
 	q.Hash = questionHash(a, &q)
 	return q
 }
@@ -64,7 +64,10 @@ func approves(a Action, asked []Verdict, now time.Time) bool {
 }
 
 // summary names what is asked for, each once.
-func summary(asked []execution.Asked) string {
+func summary(m Moment, asked []execution.Asked) string {
+	if m == ToolCall && len(asked) == 1 {
+		return "The call of " + asked[0].Target + " needs a human's yes."
+	}
 	var names []string
 	seen := map[string]bool{}
 	for _, one := range asked {

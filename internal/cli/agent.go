@@ -109,11 +109,10 @@ func (p *programs) Run(ctx context.Context, code string) (execution.Result, erro
 	if err != nil {
 		return execution.Result{}, err
 	}
-	result, err := runToEnd(ctx, p.engine, request)
-	for p.ask.terminal != nil && err == nil && result.Status == execution.StatusPendingApproval {
-		result, err = p.ask.settle(ctx, request.Principal, result.OperationID)
+	if p.ask.terminal == nil {
+		return runToEnd(ctx, p.engine, request)
 	}
-	return result, err
+	return p.ask.run(ctx, request)
 }
 
 // solved tells what came of a task. The error carries the exit code.

@@ -167,7 +167,12 @@ func summary(e audit.Event) string {
 		add(string(e.Status))
 		add("exit code " + strconv.Itoa(e.ExitCode))
 		add(fmt.Sprintf("%.2f ms", float64(e.Usage.Wall)/float64(time.Millisecond)))
-	case audit.Started, audit.Refused, audit.Approval, audit.Login, audit.Config:
+	case audit.ToolCall:
+		add(string(e.Status) + " " + e.Permission)
+	case audit.Approval:
+		add(e.Decision)
+		add(strings.TrimSuffix(e.Reason, "."))
+	case audit.Started, audit.Refused, audit.Login, audit.Config:
 		add(e.Reason)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Details)) {

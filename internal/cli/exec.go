@@ -26,7 +26,8 @@ program's own standard input is empty unless --stdin names a file, or - for
 standard input.
 
 On a terminal you are asked about what the rules want a human to approve: yes once,
-always, no. Without one, and with --json, that is denied at once, and the answer names
+always, no; and about a call of a tool when the program makes it, which waits meanwhile.
+Without one, and with --json, that is denied at once, and the answer names
 the --allow that would permit it.
 
 ` + exitCodes
@@ -94,9 +95,11 @@ func (a *app) exec(ctx context.Context, f *execFlags, args []string) error {
 	if err != nil {
 		return failed(exitUsage, l.resolved.Explain(err))
 	}
-	result, err := runToEnd(ctx, s.Engine(), request)
-	for k := (&asker{a, ask, s, "exec"}); ask != nil && err == nil && result.Status == execution.StatusPendingApproval; {
-		result, err = k.settle(ctx, request.Principal, result.OperationID)
+	var result execution.Result
+	if ask == nil {
+		result, err = runToEnd(ctx, s.Engine(), request)
+	} else {
+		result, err = (&asker{a, ask, s, "exec"}).run(ctx, request)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:

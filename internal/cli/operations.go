@@ -236,6 +236,10 @@ func (a *app) printOperation(s shownOperation) error {
 	line("server", s.Instance)
 	line("gear", s.Gear)
 	line("language", string(s.Language))
+	if call, ok := s.call(); ok {
+		line("tool", call.Tool)
+		line("run", string(call.Run))
+	}
 	line("code", s.Code)
 	for _, f := range s.Request.Files {
 		line("file", fmt.Sprintf("%s, %v", f.Path, f.Size))
@@ -243,7 +247,11 @@ func (a *app) printOperation(s shownOperation) error {
 	if err := w.Flush(); err != nil {
 		return failed(exitFailed, err)
 	}
-	a.section("code", s.Request.Code)
+	if call, ok := s.call(); ok {
+		a.section("arguments", call.Lines())
+	} else {
+		a.section("code", s.Request.Code)
+	}
 	a.section("stdin", s.Request.Stdin)
 	if s.Result != nil {
 		a.section("stdout", s.Result.Stdout)
@@ -251,6 +259,11 @@ func (a *app) printOperation(s shownOperation) error {
 		a.section("value", string(s.Result.Value))
 	}
 	return nil
+}
+
+// call is the call of a tool that the operation was, if it was one and that is kept.
+func (s shownOperation) call() (execution.Call, bool) {
+	return execution.CallOf(execution.Request{Language: s.Language, Code: s.Request.Code})
 }
 
 // section prints text of a program, line by line behind a margin, so that nothing in it

@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -29,6 +30,7 @@ type questionShown struct {
 	Client    string              `json:"client,omitempty"`
 	Gear      string              `json:"gear"`
 	Language  execution.Language  `json:"language"`
+	Run       execution.ID        `json:"run,omitempty"`         // whose program waits for the call
 	Again     string              `json:"asked_again,omitempty"` // why
 	Answer    *execution.Answer   `json:"answer,omitempty"`
 }
@@ -37,7 +39,9 @@ type questionShown struct {
 type questionWhole struct {
 	questionShown
 
-	Code      string         `json:"code"`
+	Code string `json:"code"`
+	// Call is what the code says, where the operation is the call of a tool.
+	Call      *callShown     `json:"call,omitempty"`
 	Timeout   float64        `json:"timeout_seconds,omitempty"`
 	Stdin     string         `json:"stdin,omitempty"`
 	Variables map[string]any `json:"variables,omitempty"`
@@ -48,6 +52,12 @@ type questionWhole struct {
 	Never  string   `json:"always_refused,omitempty"`
 }
 
+// callShown is the call of a tool of another server.
+type callShown struct {
+	Tool      string          `json:"tool"` // server.tool
+	Arguments json.RawMessage `json:"arguments"`
+}
+
 type fileHashed struct {
 	fileShown
 
@@ -56,8 +66,9 @@ type fileHashed struct {
 
 func shownQuestion(r execution.Record) questionShown {
 	q := r.Approval
+	call, _ := execution.CallOf(r.Request)
 	return questionShown{
-		Operation: r.ID, State: r.State, Summary: q.Summary, Asked: q.Asked, Hash: q.Hash, Created: q.Created, Expires: q.Expires,
+		Operation: r.ID, Run: call.Run, State: r.State, Summary: q.Summary, Asked: q.Asked, Hash: q.Hash, Created: q.Created, Expires: q.Expires,
 		Principal: r.Request.Principal, Client: clientName(r.Request.Client), Gear: r.Gear, Language: r.Request.Language, Again: q.Again, Answer: q.Answer,
 	}
 }
@@ -65,6 +76,9 @@ func shownQuestion(r execution.Record) questionShown {
 func wholeQuestion(r execution.Record) questionWhole {
 	plain := shownRequest(r.Request)
 	w := questionWhole{questionShown: shownQuestion(r), Code: plain.Code, Timeout: plain.TimeoutSeconds, Stdin: plain.Stdin, Variables: plain.Variables}
+	if c, ok := execution.CallOf(r.Request); ok {
+		w.Call = &callShown{c.Tool, c.Arguments}
+	}
 	for i, f := range plain.Files {
 		w.Files = append(w.Files, fileHashed{f, hashOf(r.Request.Files[i].Data)})
 	}
@@ -105,6 +119,7 @@ func (p picture) question(r execution.Record, now time.Time) {
 	p.field("client", whole.Client)
 	p.field("gear", whole.Gear)
 	p.field("language", string(whole.Language))
+	p.field("run", waitingRun(whole.Run))
 	if r.Request.Timeout > 0 {
 		p.field("timeout", r.Request.Timeout.String())
 	}
@@ -115,9 +130,21 @@ func (p picture) question(r execution.Record, now time.Time) {
 		p.field("state", state)
 	}
 	p.permissions(q.Asked, strings.Split(whole.Code, "\n"))
-	p.lines("code", whole.Code, true)
+	if call, ok := execution.CallOf(r.Request); ok {
+		p.lines("arguments of "+visible.Line(call.Tool), call.Lines(), false)
+	} else {
+		p.lines("code", whole.Code, true)
+	}
 	p.inputs(r.Request, whole)
 	p.always(whole)
+}
+
+// waitingRun says for whom a call would be made, if for a program.
+func waitingRun(id execution.ID) string {
+	if id == "" {
+		return ""
+	}
+	return string(id) + ", whose program waits for this call, and its time stands still"
 }
 
 // becauseAgain says why a question is not the first about its operation.

@@ -224,6 +224,15 @@ func (s *settings) approvalsTable() config.Table {
 			Usage: "let at most `N` executions of each principal wait for a human", Meaning: "One more is denied with the code UNAVAILABLE. Those of all servers of the data directory count.",
 		},
 		{
+			Key: "approvals.max_pause", Flag: "approvals-max-pause", Value: config.Duration(&a.MaxPause, sidecar.LeastMaxPause, sidecar.MostMaxPause), Default: "10m", Reload: true,
+			Usage: "let a run stand still for `TIME` in all while humans are asked about its calls", Meaning: "Its memory is held meanwhile, and its timeout stands still. What is not decided by then is not called, and the program goes on.",
+		},
+		{
+			Key: "tools.approve", Flag: "tools-approve", Value: config.Text(&s.server.Tools.Approve, config.OneOf(sidecar.ToolApprovals()...)), Default: "call",
+			Usage:   "ask about tools at each `call|script`",
+			Meaning: "With script a yes to a program is one to the calls of tools that stand in it; others ask when they are made.",
+		},
+		{
 			Key: "approvals.page_url", Flag: "approvals-page", Value: config.Text(&a.Page, config.Named("an address", checkPage)), Default: "none", ServerOnly: true,
 			Usage:   "have clients that can show their user the page at `URL`",
 			Meaning: "Of a front end of yours, where a person decides. The id of the operation is added as operation_id. Agents know the address: the page has to ask who comes.",

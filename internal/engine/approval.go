@@ -190,7 +190,7 @@ func (e *Engine) resume(ctx context.Context, r execution.Record) (taken bool, er
 // enter counts what is taken up among what its principal has under way. A call that a
 // program waits for is part of a run that counts already.
 func (e *Engine) enter(r execution.Request) (left func(), err error) {
-	if c, err := execution.ParseCall(r.Code); r.Language == execution.Tool && err == nil && c.Run != "" {
+	if c, ok := execution.CallOf(r); ok && c.Run != "" {
 		return func() {}, nil
 	}
 	return e.c.Enter(r.Principal)

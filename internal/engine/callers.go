@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -10,51 +11,135 @@ import (
 // callers are the programs that wait for calls which are operations of their own, because
 // a human is asked about them.
 type callers struct {
-	mu   sync.Mutex
-	runs map[execution.ID]*pausedCall // by the operation of the call
+	mu    sync.Mutex
+	waits map[execution.ID]*waitingCall // by the operation of the call
+	last  int
 }
 
-// pausedCall is one call that a program waits for. A nil one is nobody's.
-type pausedCall struct {
-	within   time.Duration // how long the run may still wait
+// waitingCall is one call that a program waits for. A nil one is that of no program.
+type waitingCall struct {
+	run     execution.ID
+	patient time.Duration // how long a human may be asked
+	resume  func()        // has the time of the run pass again; it may be called again
+
+	id    execution.ID // these two are the callers'
+	place int          // in the order in which they came
+
+	mu       sync.Mutex // guards what follows
+	stands   standsAt
 	answered Answered
 	err      error
 }
 
-func (c *callers) add(id execution.ID, p *pausedCall) {
+// standsAt is how far a waiting call is.
+type standsAt int
+
+const (
+	undecided standsAt = iota
+	begun              // it is permitted, and what comes of it is waited for
+	abandoned          // nobody waits for it, so that it must not be made
+	settled            // there is something to tell the program
+)
+
+func (c *callers) add(id execution.ID, w *waitingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.runs == nil {
-		c.runs = map[execution.ID]*pausedCall{}
+	if c.waits == nil {
+		c.waits = map[execution.ID]*waitingCall{}
 	}
-	c.runs[id] = p
+	c.last++
+	w.id, w.place = id, c.last
+	c.waits[id] = w
 }
 
-func (c *callers) remove(id execution.ID) {
+// remove forgets a call, whether or not it was added.
+func (c *callers) remove(w *waitingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.runs, id)
+	delete(c.waits, w.id)
 }
 
 // of is the call of a program that the operation is, nil when none waits for it.
-func (c *callers) of(id execution.ID) *pausedCall {
+func (c *callers) of(id execution.ID) *waitingCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.runs[id]
+	return c.waits[id]
+}
+
+// asked are the operations of the calls that the program of a run waits for and that are
+// not decided, in the order in which they came.
+func (c *callers) asked(run execution.ID) []execution.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ids []execution.ID
+	for id, w := range c.waits {
+		if w.run == run && w.at(undecided) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b execution.ID) int { return c.waits[a].place - c.waits[b].place })
+	return ids
+}
+
+// AskedBy are the operations of calls that the program of a run waits for, about which a
+// human is asked or is about to be, in the order in which it made them.
+func (e *Engine) AskedBy(run execution.ID) []execution.ID { return e.callers.asked(run) }
+
+func (w *waitingCall) at(s standsAt) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stands == s
 }
 
 // patience is how long a human may be asked; 0 for as long as anybody else is.
-func (p *pausedCall) patience() time.Duration {
-	if p == nil {
+func (w *waitingCall) patience() time.Duration {
+	if w == nil {
 		return 0
 	}
-	return p.within
+	return w.patient
 }
 
-// answer keeps what came of the call for the program, which reads it when the operation
-// has ended.
-func (p *pausedCall) answer(a Answered, err error) {
-	if p != nil {
-		p.answered, p.err = a, err
+// begin has the time of the run pass again, because the call is about to be made. It is
+// false when nobody waits for it any longer.
+func (w *waitingCall) begin() bool {
+	if w == nil {
+		return true
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stands == abandoned {
+		return false
+	}
+	w.stands = begun
+	w.resume()
+	return true
+}
+
+// giveUp has the call not be made any more. It is false when that has begun, or it is
+// known already what came of it.
+func (w *waitingCall) giveUp() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stands == undecided {
+		w.stands = abandoned
+	}
+	return w.stands == abandoned
+}
+
+// answer keeps what came of the call for the program, which learns it when the operation
+// has ended and that is recorded.
+func (w *waitingCall) answer(a Answered, err error) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stands, w.answered, w.err = settled, a, err
+}
+
+// outcome is that; it is false when there is none.
+func (w *waitingCall) outcome() (a Answered, err error, known bool) { //nolint:staticcheck // the error is the call's
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.answered, w.err, w.stands == settled
 }

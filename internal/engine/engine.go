@@ -64,6 +64,9 @@ type Config struct {
 	// MaxPending tells how many operations of one principal may wait for a human; nil, or
 	// 0, does not bound.
 	MaxPending func() int
+	// MaxPause tells how long, in all, a run may stand still while humans are asked about its
+	// calls: it holds memory all that time. Nil, or 0, is for 10 minutes.
+	MaxPause func() time.Duration
 	// Enter asks whether one more operation of the principal may be under way when it is
 	// taken up after a yes; left is called once, when it no longer is. A
 	// *[execution.RejectedError] with CodeUnavailable lets it wait. Nil does not bound.
@@ -100,6 +103,9 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.MaxPending == nil {
 		c.MaxPending = func() int { return 0 }
+	}
+	if c.MaxPause == nil {
+		c.MaxPause = func() time.Duration { return 0 }
 	}
 	if c.Enter == nil {
 		c.Enter = func(execution.Principal) (func(), error) { return func() {}, nil }

@@ -54,6 +54,7 @@ type operation struct {
 	state    execution.State
 	seat     *seat      // the child that it has; nil before and without one
 	watch    *stopwatch // of the program, while it runs
+	resting  rests
 	usage    execution.Usage
 	decided  []audit.Event // what the door decided, until a commit has it
 	// question is what a human has to be asked, when it ends with that; approval is the

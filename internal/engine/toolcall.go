@@ -26,19 +26,26 @@ func (e *Engine) call(op *operation) (execution.Result, error) {
 	if err != nil {
 		return execution.Result{}, err
 	}
-	run := e.callers.of(op.id)
-	if c.Run != "" && run == nil {
+	waits := e.callers.of(op.id)
+	if c.Run != "" && waits == nil {
 		return op.ofDeadRun(), nil
 	}
 	p, err := e.c.Tools.Prepare(op.ctx, "", c.Tool, c.Arguments)
 	if err != nil {
+		waits.answer(Answered{}, err)
 		return op.notCalled(err)
 	}
 	p.Subject = op.subjectOfCall(p, "")
 	op.subject = p.Subject
-	permit, err := e.c.Door.Authorize(op.ctx, op.wish(p, op.gear, run.patience()))
+	permit, err := e.c.Door.Authorize(op.ctx, op.wish(p, op.gear, waits.patience()))
 	if err != nil {
+		if denied, ok := errors.AsType[*authz.DeniedError](err); ok {
+			waits.answer(Answered{}, refusedCall(denied, p))
+		}
 		return op.turnedAway(err)
+	}
+	if !waits.begin() { // from here on the time of the program passes again
+		return op.ofDeadRun(), nil
 	}
 	op.decided = permit.Decisions()
 	if err := e.startCall(op, p); err != nil {
@@ -48,11 +55,10 @@ func (e *Engine) call(op *operation) (execution.Result, error) {
 	answered, err := e.c.Tools.Perform(op.ctx, p, permit)
 	op.usage.Wall = e.c.Clock.Now().Sub(began)
 	op.decided = []audit.Event{op.toolCall(e.c.Clock.Now(), p, callStatus(err), op.usage.Wall)}
+	waits.answer(answered, err)
 	if err != nil {
-		run.answer(Answered{}, err)
 		return op.notCalled(err)
 	}
-	run.answer(answered, nil)
 	return op.called(p, answered), nil
 }
 
@@ -107,6 +113,9 @@ func callStatus(err error) execution.Status {
 	return execution.StatusError
 }
 
+// mostAttached bounds what is kept of an answer beside text, in bytes.
+const mostAttached = 8 << 20
+
 // called is the answer of a tool as that of an operation: a value that is not too long to
 // be one, or else text.
 func (op *operation) called(p Prepared, a Answered) execution.Result {
@@ -117,8 +126,14 @@ func (op *operation) called(p Prepared, a Answered) execution.Result {
 	} else {
 		op.stdout.Write([]byte(p.Entry.Text(a.Result, math.MaxInt)))
 	}
+	left := mostAttached
 	for _, b := range a.Result.Blocks {
-		if b.Kind != tool.Text {
+		if b.Kind == tool.Text {
+			continue
+		}
+		if left -= len(b.Data); left < 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s of %d bytes is too large to be passed on: call the tool from Python and keep what you need", b.MIME, len(b.Data)))
+		} else {
 			r.Attachments = append(r.Attachments, execution.Attachment{Data: b.Data, MIME: b.MIME, Name: b.Name, URI: b.URI})
 		}
 	}

@@ -44,6 +44,10 @@ type Prepared struct {
 // ID is the tool's, server.tool.
 func (p Prepared) ID() string { return p.Entry.Definition.ID() }
 
+func (p Prepared) failed(c tool.Class, message string) *tool.Error {
+	return &tool.Error{Class: c, Message: message, Server: p.Entry.Definition.Server, Tool: p.Entry.Definition.Name}
+}
+
 // maxRecorded bounds arguments in the records, in bytes.
 const maxRecorded = 2_000
 

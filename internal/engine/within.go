@@ -6,17 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 )
-
-// mostPaused is how long, in all, a run may stand still for humans: it holds memory all
-// that time.
-const mostPaused = 10 * time.Minute
 
 // ReadResource is the name under which the reading of a resource is decided and recorded
 // as a call of a tool is: it is the method of the protocol.
@@ -99,66 +94,6 @@ func (e *Engine) perform(ctx context.Context, op *operation, p Prepared, permit 
 	return a, err
 }
 
-// askWithin has a human asked about a call and waits for the answer.
-func (e *Engine) askWithin(ctx context.Context, op *operation, p Prepared) (Answered, error) {
-	left := mostPaused - op.watch.pausedFor()
-	if left <= 0 {
-		return Answered{}, unapproved(p, "The run has waited for humans for as long as it may.")
-	}
-	source, err := execution.Call{Tool: p.ID(), Arguments: p.Arguments, Run: op.id}.Source()
-	if err != nil {
-		return Answered{}, unapproved(p, "The arguments are too long to be shown to a human.")
-	}
-	resume, err := op.rest()
-	if err != nil {
-		return Answered{}, unapproved(p, err.Error())
-	}
-	defer resume()
-	paused := &pausedCall{within: left}
-	id, err := e.submit(ctx, execution.Request{
-		Principal: op.request.Principal, Client: op.request.Client, Gear: op.request.Gear, Language: execution.Tool, Code: source,
-	}, func(id execution.ID) { e.callers.add(id, paused) })
-	if err != nil {
-		return Answered{}, fmt.Errorf("ask about a call: %w", err)
-	}
-	defer e.callers.remove(id)
-	res, err := e.Wait(ctx, op.request.Principal, id, left)
-	if err != nil {
-		return Answered{}, err
-	}
-	if res.Status != execution.StatusOK && !res.Status.Final() {
-		// Nobody waits for it any longer.
-		if res, err = e.Cancel(context.WithoutCancel(ctx), op.request.Principal, id); err != nil {
-			return Answered{}, err
-		}
-	}
-	switch {
-	case paused.err != nil || res.Status == execution.StatusOK:
-		return paused.answered, paused.err
-	case ctx.Err() != nil:
-		return Answered{}, ctx.Err()
-	case res.Status == execution.StatusCancelled:
-		return Answered{}, unapproved(p, "Nobody decided in time.")
-	}
-	return Answered{}, unapproved(p, res.Stderr)
-}
-
-// rest has the run stand still and lends its place to others until it goes on.
-func (op *operation) rest() (resume func(), err error) {
-	wake := func() {}
-	if r, ok := op.seat.child.(Resting); ok {
-		if wake, ok = r.Rest(); !ok {
-			return nil, errors.New("too many runs wait for a human already")
-		}
-	}
-	goOn := op.watch.pause()
-	return func() { wake(); goOn() }, nil
-}
-
-func unapproved(p Prepared, why string) *tool.Error {
-	return &tool.Error{Class: tool.Unapproved, Message: fmt.Sprintf("%s was not called. %s", p.ID(), why), Server: p.Entry.Definition.Server, Tool: p.Entry.Definition.Name}
-}
-
 // refusedCall is what a program is told of the door's no.
 func refusedCall(d *authz.DeniedError, p Prepared) *tool.Error {
 	message := d.Error() + "."
@@ -168,5 +103,5 @@ func refusedCall(d *authz.DeniedError, p Prepared) *tool.Error {
 			message += fmt.Sprintf(" An operator would permit it with --allow '%s'.", r.Allow)
 		}
 	}
-	return &tool.Error{Class: tool.Denied, Message: message, Server: p.Entry.Definition.Server, Tool: p.Entry.Definition.Name}
+	return p.failed(tool.Denied, message)
 }

@@ -32,6 +32,9 @@ func (e *Engine) begin(op *operation) error {
 		defer close(op.begun)
 		rec := execution.Record{ID: op.id, Request: op.request, Instance: e.c.Instance, Gear: op.gear.Name(), Created: op.created}
 		ev := op.event(op.created, audit.Requested)
+		if c, ok := execution.CallOf(op.request); ok && c.Run != "" {
+			ev.Details = map[string]string{"run": string(c.Run)}
+		}
 		err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, "", execution.StateSubmitted, execution.Change{Create: &rec}, ev)
 		if err != nil {
 			op.unbegun = e.unrecordable(err)

@@ -47,8 +47,8 @@ type Result struct {
 	Backend   string   `json:"backend,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
 
-	// Attachments are what the answer of a tool holds beside text. They are handed to who
-	// waits for the answer and kept in no record.
+	// Attachments are what the answer of a tool holds beside text. They are no part of the
+	// structured answer; records keep them beside it.
 	Attachments []Attachment `json:"-"`
 }
 
@@ -109,6 +109,8 @@ type ToolCall struct {
 // Attachment is a picture, a sound or a file in the answer of a tool, or with a URI alone
 // the name of one that its server has.
 type Attachment struct {
-	Data            []byte
-	MIME, Name, URI string
+	Data []byte `json:"data,omitempty"`
+	MIME string `json:"mime,omitempty"`
+	Name string `json:"name,omitempty"`
+	URI  string `json:"uri,omitempty"`
 }

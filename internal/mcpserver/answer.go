@@ -34,7 +34,9 @@ func answer(r execution.Result) *mcp.CallToolResult {
 }
 
 // answer is [answer] with all that is shown of the program and its wishes made visible.
-func (s *service) answer(r execution.Result) *mcp.CallToolResult { return answer(s.visibly(r)) }
+func (s *service) answer(r execution.Result) *mcp.CallToolResult {
+	return withAttachments(answer(s.visibly(r)), r.Attachments)
+}
 
 // text is the text of an answer alone.
 func (s *service) text(r execution.Result) string { return text(fit(s.visibly(r))) }

@@ -164,35 +164,25 @@ func (s *service) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.
 	if err != nil {
 		return nil, err
 	}
-	return s.toolAnswer(res), nil
+	return s.answer(res), nil
 }
 
-// toolAnswer adds what a tool answered beside text, as far as it is not too much.
-func (s *service) toolAnswer(r execution.Result) *mcp.CallToolResult {
-	res := s.answer(r)
-	if len(r.Attachments) == 0 {
+// withAttachments adds what a tool answered beside text.
+func withAttachments(res *mcp.CallToolResult, all []execution.Attachment) *mcp.CallToolResult {
+	if len(all) == 0 {
 		return res
 	}
 	// Pictures go into the content, and then nothing is structured: some clients drop
 	// pictures when it is.
 	res.Meta, res.StructuredContent = mcp.Meta{answerKey: res.StructuredContent}, nil
-	left := attached
-	for _, a := range r.Attachments {
-		if left -= len(a.Data); left < 0 {
-			res.Content = append(res.Content, &mcp.TextContent{Text: fmt.Sprintf("[%s of %d bytes: too large to be passed on; call the tool from Python and keep what you need]", a.MIME, len(a.Data))})
-			continue
-		}
+	for _, a := range all {
 		res.Content = append(res.Content, content(a))
 	}
 	return res
 }
 
-const (
-	// answerKey is where a structured answer stands beside pictures.
-	answerKey = "gearbox/answer"
-	// attached bounds the bytes of pictures and files in one answer.
-	attached = 8 << 20
-)
+// answerKey is where a structured answer stands beside pictures.
+const answerKey = "gearbox/answer"
 
 func content(a execution.Attachment) mcp.Content {
 	switch kind, _, _ := strings.Cut(a.MIME, "/"); {

@@ -93,21 +93,25 @@ func TestACallOfAToolIsSubmittedAsAnOperationAndItsPicturesArePassedOn(t *testin
 			{MIME: "audio/wav", Data: []byte{2}},
 			{MIME: "application/pdf", Data: []byte{3}, URI: "file:///a.pdf"},
 			{URI: "file:///b", Name: "b"},
-			{MIME: "image/gif", Data: make([]byte, attached)},
 		},
 	}})
 	s, _ := newServer(t, Config{Engine: engine, Toolbox: shelf{}})
-	res := call(t, connect(t, s, "2025-11-25", nil), "call_tool", map[string]any{"name": "files.read", "arguments": map[string]any{"path": nil}})
+	session := connect(t, s, "2025-11-25", nil)
+	res := call(t, session, "call_tool", map[string]any{"name": "files.read", "arguments": map[string]any{"path": nil}})
 	if len(engine.requests) != 1 || engine.requests[0].Language != execution.Tool {
 		t.Fatalf("%+v", engine.requests)
 	}
-	var kinds []string
-	for _, c := range res.Content {
-		kinds = append(kinds, fmt.Sprintf("%T", c))
-	}
-	want := []string{"*mcp.TextContent", "*mcp.ImageContent", "*mcp.AudioContent", "*mcp.EmbeddedResource", "*mcp.ResourceLink", "*mcp.TextContent"}
-	if !slices.Equal(kinds, want) || res.StructuredContent != nil || res.Meta[answerKey] == nil || res.IsError {
-		t.Errorf("%v, %+v", kinds, res)
+	want := []string{"*mcp.TextContent", "*mcp.ImageContent", "*mcp.AudioContent", "*mcp.EmbeddedResource", "*mcp.ResourceLink"}
+	id := res.Meta[answerKey].(map[string]any)["operation_id"]
+	later := call(t, session, "get_operation", map[string]any{"operation_id": id}) // as after a human's yes
+	for _, res := range []*mcp.CallToolResult{res, later} {
+		var kinds []string
+		for _, c := range res.Content {
+			kinds = append(kinds, fmt.Sprintf("%T", c))
+		}
+		if !slices.Equal(kinds, want) || res.StructuredContent != nil || res.Meta[answerKey] == nil || res.IsError {
+			t.Errorf("%v, %+v", kinds, res)
+		}
 	}
 }
 

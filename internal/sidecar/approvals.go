@@ -22,6 +22,9 @@ type ApprovalOptions struct {
 	// MaxPending is how many operations of one principal may wait for a human; by default
 	// 1,000.
 	MaxPending *int
+	// MaxPause is how long, in all, a run may stand still while humans are asked about the
+	// calls of its program; by default 10 minutes.
+	MaxPause *time.Duration
 	// Page is the address where the operator's own front end lets a person decide, for
 	// clients that can show their user a page; empty for none. The page has to ask who
 	// comes: agents know its address.
@@ -46,6 +49,13 @@ const (
 	MostPending = 10_000
 
 	defaultMaxPending = 1000
+
+	// LeastMaxPause and MostMaxPause are the range of [ApprovalOptions.MaxPause]: a run that
+	// stands still holds its memory.
+	LeastMaxPause = time.Second
+	MostMaxPause  = 24 * time.Hour
+
+	defaultMaxPause = 10 * time.Minute
 )
 
 func (a ApprovalOptions) maxPending() int {
@@ -53,6 +63,13 @@ func (a ApprovalOptions) maxPending() int {
 		return *a.MaxPending
 	}
 	return defaultMaxPending
+}
+
+func (a ApprovalOptions) maxPause() time.Duration {
+	if a.MaxPause != nil {
+		return *a.MaxPause
+	}
+	return defaultMaxPause
 }
 
 // patience is how long a question stands; 0 when nobody is asked. Commands that run one

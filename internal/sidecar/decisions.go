@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
@@ -23,11 +24,12 @@ type Decisions struct {
 
 	guard   *credential.File
 	dataDir string
+	journal telemetry.Journal
 }
 
 // newDecisions has what is decided recorded in a journal of the data directory.
-func newDecisions(j approval.Journal, g *credential.File, dataDir string) Decisions {
-	return Decisions{approval.NewDesk(j, g, time.Now), g, dataDir}
+func newDecisions(j maskedQuestions, g *credential.File, dataDir string) Decisions {
+	return Decisions{approval.NewDesk(j, g, time.Now), g, dataDir, j.Journal}
 }
 
 // Credential is what each decision needs beside the question, see [approval.Decision].
@@ -85,6 +87,9 @@ func (d Decisions) Decide(ctx context.Context, c approval.Decision) (Told, error
 	if err := d.admitted(ctx); err != nil {
 		return Told{}, err
 	}
+	if err := d.bury(ctx, c); err != nil {
+		return Told{}, err
+	}
 	always := c.Verdict == execution.Approved && c.Scope == execution.Always
 	if !always {
 		if err := d.Desk.Decide(ctx, c); err != nil {
@@ -96,6 +101,20 @@ func (d Decisions) Decide(ctx context.Context, c approval.Decision) (Told, error
 		return Told{}, err
 	}
 	return d.tell(ctx, true), nil
+}
+
+// bury finishes the run that a call belongs to if its server is dead, so that the desk
+// knows that nobody waits for the call any longer.
+func (d Decisions) bury(ctx context.Context, c approval.Decision) error {
+	r, err := d.Find(ctx, c.Operation)
+	if err != nil {
+		return nil //nolint:nilerr // the desk refuses it, and records that
+	}
+	others := elsewhere{d.dataDir, slog.New(slog.DiscardHandler)}
+	if call, ok := execution.CallOf(r.Request); !ok || call.Run == "" || others.Alive(r.Instance) {
+		return nil
+	}
+	return finishDeserted(ctx, d.journal, others)
 }
 
 func (d Decisions) always(ctx context.Context, c approval.Decision) error {

@@ -81,7 +81,11 @@ func (r Records) CancelOperation(ctx context.Context, id execution.ID, by execut
 	if err := others.Cancel(ctx, o.Instance, o.Principal, id); err != nil {
 		return o, false, err
 	}
-	if err := r.finishDeserted(ctx, others); err != nil {
+	masks, err := logging.NewRedactor(logging.Rules{})
+	if err != nil {
+		return o, false, err
+	}
+	if err := finishDeserted(ctx, telemetry.Redacted(r.SQLite, masks), others); err != nil {
 		return o, false, err
 	}
 	o, _, err = r.Operation(ctx, id)
@@ -110,12 +114,8 @@ func (r Records) withdraw(ctx context.Context, id execution.ID) (o store.Operati
 }
 
 // finishDeserted finishes what dead processes left, as every server does from time to time.
-func (r Records) finishDeserted(ctx context.Context, others elsewhere) error {
-	masks, err := logging.NewRedactor(logging.Rules{})
-	if err != nil {
-		return err
-	}
-	_, err = telemetry.Redacted(r.SQLite, masks).Interrupt(ctx, others.Alive, func(rec execution.Record) (execution.Change, audit.Event) {
+func finishDeserted(ctx context.Context, j telemetry.Journal, others elsewhere) error {
+	_, err := j.Interrupt(ctx, others.Alive, func(rec execution.Record) (execution.Change, audit.Event) {
 		return engine.Interrupted(rec, time.Now())
 	})
 	return err

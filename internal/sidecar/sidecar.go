@@ -145,7 +145,7 @@ func (s *Sidecar) assemble(ctx context.Context, o Options, dir string, l *slog.L
 	}
 	c := engine.Config{
 		Journal: journal, Gears: s.gears, Places: s.places, Door: s.metrics.Door(door), Exists: exists, Getenv: o.Agent.programsEnvironment(os.LookupEnv), Clock: systemClock{}, Logger: l, Queue: o.queue(),
-		MaxPending: s.maxPending, Enter: func(p execution.Principal) (func(), error) { return s.limiter.Enter(p) },
+		MaxPending: s.maxPending, MaxPause: s.maxPause, Enter: func(p execution.Principal) (func(), error) { return s.limiter.Enter(p) },
 		Instance: string(s.instance.ID()), Elsewhere: elsewhere{dir, l}, ApproveScripts: o.Tools.Approve == "script",
 	}
 	if s.gateway != nil {
@@ -188,6 +188,9 @@ func (s *Sidecar) maxPending() int {
 	}
 	return a.maxPending()
 }
+
+// maxPause is what the options in force say.
+func (s *Sidecar) maxPause() time.Duration { return s.optionsInForce().Approvals.maxPause() }
 
 // optionsInForce are those that the last change left.
 func (s *Sidecar) optionsInForce() Options {

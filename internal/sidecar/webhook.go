@@ -244,7 +244,9 @@ type Announcement struct {
 	Client      string                `json:"client,omitempty"`
 	Gear        string                `json:"gear"`
 	Language    execution.Language    `json:"language"`
-	ExpiresAt   time.Time             `json:"expires_at"`
+	// Run is the operation whose program waits for the call of a tool that is asked about.
+	Run       execution.ID `json:"run,omitempty"`
+	ExpiresAt time.Time    `json:"expires_at"`
 	// Code is there only where the operator wants it.
 	Code string `json:"code,omitempty"`
 }
@@ -270,9 +272,10 @@ func (t *telling) body(ctx context.Context, id execution.ID, hash execution.Dige
 // announcement shows what others wrote as a person is shown it.
 func announcement(r execution.Record, code bool) Announcement {
 	q := r.Approval
+	call, _ := execution.CallOf(r.Request)
 	a := Announcement{
 		Type: "approval.asked", Timestamp: q.Created, Operation: r.ID, Hash: q.Hash, Summary: visible.Line(q.Summary), Permissions: []AnnouncedPermission{},
-		Principal: r.Request.Principal, Client: visible.Line(r.Request.Client.Name), Gear: r.Gear, Language: r.Request.Language, ExpiresAt: q.Expires,
+		Principal: r.Request.Principal, Client: visible.Line(r.Request.Client.Name), Gear: r.Gear, Language: r.Request.Language, Run: call.Run, ExpiresAt: q.Expires,
 	}
 	for _, one := range q.Asked {
 		a.Permissions = append(a.Permissions, AnnouncedPermission{visible.Line(one.String()), one.Line})

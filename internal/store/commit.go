@@ -118,11 +118,19 @@ func (m *move) prepareCreate(r *execution.Record, instance string) error {
 	return nil
 }
 
+// keptResult is a result as it is kept: what a tool answered beside text is no part of the
+// structured answer.
+type keptResult struct {
+	execution.Result
+
+	Attachments []execution.Attachment `json:"attachments,omitempty"`
+}
+
 func (m *move) prepareOutcome(c execution.Change) error {
 	var status, exit, finished, text any
 	size := int64(0)
 	if c.Result != nil {
-		encoded, err := encodeJSON(c.Result)
+		encoded, err := encodeJSON(keptResult{*c.Result, c.Result.Attachments})
 		if err != nil {
 			return fmt.Errorf("encode the result: %w", err)
 		}

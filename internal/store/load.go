@@ -64,10 +64,11 @@ func scanRecord(row scanner) (n int64, hasFiles bool, r execution.Record, err er
 	}
 	r.Created, r.Finished, q.Timeout = moment(created), moment(finished), time.Duration(timeout)
 	r.Stdout.Total, r.Stderr.Total = execution.Bytes(stdoutTotal.Int64), execution.Bytes(stderrTotal.Int64)
+	var kept keptResult
 	for _, part := range []struct {
 		text []byte
 		into any
-	}{{variables, &q.Variables}, {result, &r.Result}} {
+	}{{variables, &q.Variables}, {result, &kept}} {
 		if part.text == nil {
 			continue
 		}
@@ -75,6 +76,7 @@ func scanRecord(row scanner) (n int64, hasFiles bool, r execution.Record, err er
 			return 0, false, execution.Record{}, fmt.Errorf("read the record %s: %w", r.ID, err)
 		}
 	}
+	r.Result, r.Result.Attachments = kept.Result, kept.Attachments
 	if r.Approval, err = readApproval(question, answer); err != nil {
 		return 0, false, execution.Record{}, fmt.Errorf("read what a human was asked about %s: %w", r.ID, err)
 	}

@@ -147,7 +147,7 @@ type scrapeLog struct{ log *slog.Logger }
 func (l scrapeLog) Println(v ...any) { l.log.Error("a scrape of the metrics failed", "reason", v) }
 
 func languages() Label {
-	return label("language", "what the code is written in", names(execution.Python, execution.Bash)...)
+	return label("language", "what the code is written in; tool is the call of a tool of another server", names(execution.Python, execution.Bash, execution.Tool)...)
 }
 
 // gears are the built-in ones: names from files and from callers are not a closed set.

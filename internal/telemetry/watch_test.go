@@ -115,7 +115,7 @@ func TestScrapesAndCountingGoOnSideBySide(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n, err := testutil.GatherAndCount(m.Gatherer(), "mcp_execution_duration_seconds"); err != nil || n != 3 {
+	if n, err := testutil.GatherAndCount(m.Gatherer(), "mcp_execution_duration_seconds"); err != nil || n != 4 { // python, bash, tool, others
 		t.Errorf("%d series, %v", n, err)
 	}
 	if n := value(t, scrape(t, m), "mcp_execution_duration_seconds", "language=python"); n != 200 {

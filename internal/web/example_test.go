@@ -80,13 +80,13 @@ func TestTheExamplePageMakesNoMarkupOfWhatItIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, name := range []string{"FullQuestion", "Permission", "Program", "Given", "Input", "Event", "Failure", "Error"} {
+	for _, name := range []string{"FullQuestion", "Call", "Permission", "Program", "Given", "Input", "Event", "Failure", "Error"} {
 		all, _ := d.properties(t, name)
 		for property := range all {
 			known[property] = true
 		}
 	}
-	used := regexp.MustCompile(`\b(?:question|brief|input|one|answer|event|error)\.([a-z_0-9]+)\b`).FindAllStringSubmatch(script, -1)
+	used := regexp.MustCompile(`\b(?:question|call|brief|input|one|answer|event|error)\.([a-z_0-9]+)\b`).FindAllStringSubmatch(script, -1)
 	if len(used) < 20 {
 		t.Errorf("only %d fields are used", len(used))
 	}

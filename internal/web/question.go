@@ -2,6 +2,7 @@ package web
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -37,8 +38,10 @@ type question struct {
 	Client      program             `json:"client"`
 	Gear        string              `json:"gear"`
 	Language    execution.Language  `json:"language"`
-	AskedAt     time.Time           `json:"asked_at"`
-	ExpiresAt   time.Time           `json:"expires_at"`
+	// Run is the operation whose program waits for the call of a tool that is asked about.
+	Run       execution.ID `json:"run,omitempty"`
+	AskedAt   time.Time    `json:"asked_at"`
+	ExpiresAt time.Time    `json:"expires_at"`
 	// Again says why the operation is asked about another time; absent the first time.
 	Again  string `json:"asked_again,omitempty"`
 	Answer *given `json:"answer,omitempty"`
@@ -79,10 +82,11 @@ const brief = 20
 // overview is a question in brief, as it stands now.
 func overview(r execution.Record, now time.Time) question {
 	a := r.Approval
+	call, _ := execution.CallOf(r.Request)
 	q := question{
 		ID: r.ID, Hash: a.Hash, State: stateOf(r, now), Summary: visible.Line(a.Summary), Permissions: numbered(a.Asked[:min(len(a.Asked), brief)]), Asked: len(a.Asked),
 		Principal: r.Request.Principal, Client: program{visible.Line(r.Request.Client.Name), visible.Line(r.Request.Client.Version)},
-		Gear: r.Gear, Language: r.Request.Language, AskedAt: a.Created, ExpiresAt: a.Expires, Again: a.Again,
+		Gear: r.Gear, Language: r.Request.Language, Run: call.Run, AskedAt: a.Created, ExpiresAt: a.Expires, Again: a.Again,
 	}
 	for i := range q.Permissions {
 		q.Permissions[i].Source = "" // a line may be as long as a program
@@ -126,6 +130,8 @@ type fullQuestion struct {
 	CodeVisible string `json:"code_visible"`
 	// CodeSHA256 is the SHA-256 of the code alone.
 	CodeSHA256 execution.Digest `json:"code_sha256"`
+	// Call is what the code says, where the operation is the call of a tool.
+	Call *call `json:"call,omitempty"`
 	// Timeout is in seconds; absent for the gear's own.
 	Timeout   float64 `json:"timeout_seconds,omitempty"`
 	Stdin     *input  `json:"stdin,omitempty"`
@@ -133,6 +139,14 @@ type fullQuestion struct {
 	Files     []input `json:"files"`
 	// Always are the rules that a yes for always would write; empty where it cannot be.
 	Always []string `json:"always"`
+}
+
+// call is the call of a tool of another server.
+type call struct {
+	Tool string `json:"tool"` // server.tool
+	// Arguments are those that are sent, and ArgumentsVisible what to show of them.
+	Arguments        json.RawMessage `json:"arguments"`
+	ArgumentsVisible string          `json:"arguments_visible"`
 }
 
 // input is something that the program finds.
@@ -155,6 +169,9 @@ func inFull(r execution.Record, always []string, now time.Time) fullQuestion {
 		Timeout: r.Request.Timeout.Seconds(), Variables: []input{}, Files: []input{}, Always: append([]string{}, always...),
 	}
 	f.Permissions = numbered(r.Approval.Asked)
+	if c, ok := execution.CallOf(r.Request); ok {
+		f.Call = &call{visible.Line(c.Tool), c.Arguments, visible.Text(c.Lines())}
+	}
 	if len(r.Request.Stdin) > 0 {
 		f.Stdin = new(inputOf("", r.Request.Stdin))
 	}

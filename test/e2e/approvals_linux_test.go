@@ -155,6 +155,7 @@ func (c *cast) server(ts *testscript.TestScript, args []string) {
 
 func (c *cast) startAgent(ts *testscript.TestScript, flags []string) *agent {
 	a := &agent{cmd: exec.CommandContext(c.ctx, "gearbox", append([]string{"serve", "--http", "127.0.0.1:0"}, flags...)...)}
+	a.cmd.Dir = ts.MkAbs(".")
 	a.cmd.Env = append(os.Environ(), "GEARBOX_DATA_DIR="+ts.Getenv("GEARBOX_DATA_DIR"), "HOME="+ts.Getenv("HOME"))
 	errs, err := a.cmd.StderrPipe()
 	ts.Check(err)
@@ -195,7 +196,11 @@ func (c *cast) call(ts *testscript.TestScript, args []string) {
 	if id, _ := answer["operation_id"].(string); id != "" {
 		ts.Setenv("ID", id)
 	}
-	text, err := json.MarshalIndent(answer, "", "  ")
+	var shown any = answer
+	if answer == nil { // as with pictures
+		shown = res
+	}
+	text, err := json.MarshalIndent(shown, "", "  ")
 	ts.Check(err)
 	_, _ = ts.Stdout().Write(append(text, '\n'))
 }
@@ -301,7 +306,7 @@ func openTerminal(ts *testscript.TestScript) (ours, theirs *os.File) {
 }
 
 // patience bounds what a screen is waited for, on a machine that has much else to do.
-const patience = 5 * time.Minute
+const patience = 1 * time.Minute
 
 func (s *screen) await(ctx context.Context, ts *testscript.TestScript, text string) {
 	ctx, stop := context.WithTimeout(ctx, patience)

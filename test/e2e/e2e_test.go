@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		// A signal that is caught is one that a new program begins with unchanged.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	testscript.Main(m, map[string]func(){"gearbox": gearbox, "legacy": legacy})
+	testscript.Main(m, map[string]func(){"gearbox": gearbox, "legacy": legacy, "board": board})
 }
 
 func gearbox() {
