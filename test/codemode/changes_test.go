@@ -23,7 +23,11 @@ func (b *box) approve(verdict string, meanwhile func()) (shown string) {
 		return ""
 	})
 	shown, _, _ = command(b.t, nil, "approvals", "show", open.Operation, "--data-dir", b.dir)
-	if out, errOut, exit := command(b.t, nil, "approvals", verdict, open.Operation, "--data-dir", b.dir); exit != 0 {
+	answer := []string{"approvals", verdict, open.Operation, "--data-dir", b.dir}
+	if verdict == "approve" {
+		answer = append(answer, "--yes")
+	}
+	if out, errOut, exit := command(b.t, nil, answer...); exit != 0 {
 		b.t.Fatalf("%s: %s%s", verdict, out, errOut)
 	}
 	return shown
@@ -157,7 +161,7 @@ func TestInjectionsInNamesDescriptionsAndResultsAreData(t *testing.T) {
 	for name, text := range injections {
 		tools = append(tools, marshal(t, map[string]any{
 			"name": "tool " + name, "title": text, "description": text,
-			"inputSchema":  map[string]any{"type": "object", "description": text, "properties": map[string]any{"p " + text: map[string]any{"type": "string", "description": text, "enum": []string{text}, "default": text, "title": text, "pattern": text}}},
+			"inputSchema":  map[string]any{"type": "object", "description": text, "properties": map[string]any{"p " + text: map[string]any{"type": "string", "description": text, "enum": []string{text}, "default": text, "title": text}}},
 			"outputSchema": map[string]any{"type": "object", "properties": map[string]any{text: map[string]any{"type": "string", "description": text}}},
 			"annotations":  map[string]any{"title": text},
 		}))

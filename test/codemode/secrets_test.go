@@ -140,7 +140,7 @@ func TestNoCredentialIsAnywhereThatAProgramCanRead(t *testing.T) {
 	write(t, filepath.Join(b.dir, "extra.env"), "KEY="+secrets["OPENAI_API_KEY"]) // and what lies beside the records
 	got := value[[]any](b, hunt, map[string]any{"SPLIT": split, "SERVERS": names})
 	// What is there to be found shows that the search is one.
-	if found, want := marshal(t, got[0]), `[["/work/canary","canary-91726"],["what tools say","canary-91726"]]`; found != want {
+	if found, want := marshal(t, got[0]), `[["/workspace/canary","canary-91726"],["what tools say","canary-91726"]]`; found != want {
 		t.Errorf("found: %s", found)
 	}
 	if got[1].(float64) < 50 || got[2].(float64) < 1000 {
