@@ -56,11 +56,11 @@ forever = threading.Event().wait
 // the functions do, and the next run knows nothing of it.
 func TestForgedFramesReachNothingAndEndOnlyTheirRun(t *testing.T) {
 	p, locked := newPeer(t, ""), newPeer(t, "")
-	b := open(t, setting{servers: servers{"s": p.entry(), "locked": locked.entry()}, asks: true, flags: []string{"--allow", "tool(s.echo)", "--deny", "tool(locked.**)", "--deny", "tool(s.die)"}})
+	b := open(t, setting{servers: servers{"s": p.entry(), "locked": locked.entry()}, asks: true, flags: []string{"--allow", "tool(s.echo)", "--allow", "tool(s.lose)", "--deny", "tool(locked.**)", "--deny", "tool(s.die)"}})
 	value[any](b, "from tools import s\ns.echo(mark='before')", nil)
 
 	for name, code := range map[string]string{
-		"an id that is due":       "call(7)\ncall(7)\nforever()",
+		"an id that is due":       "call(7, tool='lose')\ncall(7)\nforever()",
 		"a result of a run":       "send(chunk(5, 7, payload({})))\nforever()",
 		"arming anew":             `send(chunk(4, 7, payload({"limits": {}})))` + "\nforever()",
 		"another kind":            "send(chunk(99, 7, payload({})))\nforever()",
@@ -79,7 +79,9 @@ func TestForgedFramesReachNothingAndEndOnlyTheirRun(t *testing.T) {
 			}
 		})
 	}
-	reached := len(p.calls()) // of ids that were due, one each
+	if n := len(sent(p, "echo")); n > 1 {
+		t.Errorf("%d calls of runs that broke the protocol", n-1)
+	}
 
 	t.Run("what the door does not let through, by hand", func(t *testing.T) {
 		got := value[[][]any](b, frames+`
@@ -157,13 +159,10 @@ os._exit(0)`, nil)
 		t.Errorf("%d calls went through a closed door", n)
 	}
 	for _, c := range p.calls() {
-		if c.Tool != "echo" {
+		if c.Tool != "echo" && c.Tool != "lose" {
 			t.Errorf("%s was called", c.Tool)
 		}
 		lacks(t, string(c.Arguments), "after")
-	}
-	if reached > 1+3 {
-		t.Errorf("%d calls of broken runs", reached)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // patience bounds the waits for what has to come: it is no measure of speed, and long for
 // machines that are busy with other things.
-const patience = time.Minute
+const patience = 90 * time.Second
 
 // world is what all tests of this process share.
 type world struct {
