@@ -51,6 +51,7 @@ func honest() http.Handler {
 // 32 BADSERVER: each way of not being a server. The others work, starting is not held up,
 // and what a model reads names the server and the reason.
 func TestServersThatAreNoneFailAloneAndAreNamedWithTheReason(t *testing.T) {
+	t.Parallel()
 	unauthorized := newFar(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="x"`)
 		w.WriteHeader(http.StatusUnauthorized)
@@ -143,6 +144,7 @@ func TestOneBrokenServerAmongFiveHoldsUpNobody(t *testing.T) {
 }
 
 func TestASilentServerIsGivenUpAfterItsStartupTimeoutAndThenNoOneWaits(t *testing.T) {
+	t.Parallel()
 	b := open(t, setting{servers: servers{
 		"hangs": newPeer(t, "hangs").entry(map[string]any{"startup_timeout": "500ms"}), "mute": newPeer(t, "no initialize").entry(map[string]any{"startup_timeout": "500ms"}),
 		"good": newPeer(t, "").entry(),

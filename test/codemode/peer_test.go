@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,7 +74,7 @@ type received struct {
 func (p *peer) calls() []received {
 	p.t.Helper()
 	text, err := os.ReadFile(p.path + ".calls")
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		p.t.Fatal(err)
 	}
 	var all []received
@@ -90,7 +92,7 @@ func (p *peer) calls() []received {
 func (p *peer) noted(name string) string {
 	p.t.Helper()
 	text, err := os.ReadFile(p.path + "." + name)
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		p.t.Fatal(err)
 	}
 	return string(text)
@@ -117,7 +119,6 @@ type wire struct {
 	path string
 	out  *bufio.Writer
 	held []json.RawMessage // calls that wait for others
-	seen int               // lists of tools that were asked for
 	// wrong handles what the mode is about, and reports whether it did. before is written
 	// ahead of each answer.
 	wrong  func(*wire, question) bool

@@ -104,6 +104,7 @@ r`, nil)
 
 // 30 RESULT, at its largest.
 func TestAResultOfTwentyMegabytesPassesAndOneThatIsTooLargeSaysSo(t *testing.T) {
+	t.Parallel()
 	b := open(t, setting{servers: servers{"s": newPeer(t, "").entry()}})
 	got := value[[]any](b, `
 import tools

@@ -53,7 +53,12 @@ var dialects = []shape{
 // nonsense are schemas that say nothing or what is wrong. The tool is there all the same,
 // and the server says what it does not take.
 var nonsense = []shape{
-	{"null", `null`, "", nil}, {"true", `true`, "", nil}, {"empty", `{}`, "", nil}, {"a list", `[]`, "", nil}, {"a text", `"string"`, "", nil}, {"a number", `5`, "", nil},
+	{"null", `null`, "", nil},
+	{"true", `true`, "", nil},
+	{"empty", `{}`, "", nil},
+	{"a list", `[]`, "", nil},
+	{"a text", `"string"`, "", nil},
+	{"a number", `5`, "", nil},
 	{"no type", `{"properties":{"a":{"type":"string"}}}`, "", nil},
 	{"properties null", `{"type":"object","properties":null}`, "", nil},
 	{"properties a list", `{"type":"object","properties":["a"]}`, "", nil},

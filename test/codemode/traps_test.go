@@ -100,6 +100,7 @@ func TestKeysOfModelsAreNotInTheSandbox(t *testing.T) {
 // LOCK KEPT AFTER TIMEOUT, and the thread that goes on: what ran out of time is dead, in
 // the middle of a call too, and the next run has all that it needs.
 func TestARunThatTimedOutHoldsNothingAndGoesOnNowhere(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t, "")
 	b := open(t, setting{servers: servers{"s": p.entry(map[string]any{"max_concurrency": 1})}, flags: []string{"--compat", "code-mode"}})
 	for name, code := range map[string]string{

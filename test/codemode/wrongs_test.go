@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 )
 
 // beginnings are what a server does instead of answering, or before.
@@ -37,6 +36,7 @@ var wrongs = map[string]func(*wire, question) bool{
 		w.say(q.ID, `{"tools":[`+strings.Join(all, ",")+`]}`)
 		return true
 	},
+	// Each byte is a write of its own.
 	"slow bytes": func(w *wire, q question) bool {
 		if q.Method != "tools/call" {
 			return false
@@ -44,7 +44,6 @@ var wrongs = map[string]func(*wire, question) bool{
 		text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":%s}}`, q.ID, q.Params.Arguments)
 		for i := range len(text) {
 			w.print(text[i : i+1])
-			time.Sleep(time.Millisecond) // it is what is wrong with this server
 		}
 		w.print("\n")
 		return true
