@@ -103,5 +103,8 @@ func refusedCall(d *authz.DeniedError, p Prepared) *tool.Error {
 			message += fmt.Sprintf(" An operator would permit it with --allow '%s'.", r.Allow)
 		}
 	}
+	if p.Changed != "" {
+		message += " " + p.Changed
+	}
 	return p.failed(tool.Denied, message)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (g *Gateway) Search(ctx context.Context, query, server string, limit int, d
 	if err != nil {
 		return "", err
 	}
-	v, err := g.now(ctx, true)
+	v, err := g.searched(ctx, server)
 	if err != nil {
 		return "", err
 	}
@@ -121,6 +122,19 @@ func (g *Gateway) Describe(ctx context.Context, names []string, detail string) (
 		entries = append(entries, e)
 	}
 	return catalog.Render(entries, level), nil
+}
+
+// searched is what a search looks into: all servers, or one, which alone is waited for then.
+func (g *Gateway) searched(ctx context.Context, server string) (*view, error) {
+	if server == "" {
+		return g.now(ctx, true)
+	}
+	v, err := g.with(ctx, server)
+	var failed *tool.Error
+	if errors.As(err, &failed) { // the answer says that it is missing, and why
+		return g.now(ctx, false)
+	}
+	return v, err
 }
 
 func levelOf(detail string, otherwise catalog.Detail) (catalog.Detail, error) {
@@ -150,7 +164,7 @@ func (g *Gateway) missing() string {
 	var b strings.Builder
 	for _, s := range g.c.Servers.Servers() {
 		if s.State == upstream.Failed || s.State == upstream.Starting {
-			fmt.Fprintf(&b, "# %s is not available: %s\n", s.Name, s.Reason)
+			fmt.Fprintf(&b, "# %s is not available: %s\n", s.Name, cmp.Or(s.Reason, "it is still being started"))
 		}
 	}
 	return b.String()

@@ -79,7 +79,11 @@ func messages(line []byte) []jsonrpc.Message {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
 	switch {
 	case bytes.HasPrefix(line, []byte("{")):
-		if m, err := jsonrpc.DecodeMessage(line); err == nil {
+		m, err := jsonrpc.DecodeMessage(line)
+		if err != nil {
+			m = unreadable(line, err)
+		}
+		if m != nil {
 			return []jsonrpc.Message{m}
 		}
 	case bytes.HasPrefix(line, []byte("[")):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,6 +17,7 @@ func FuzzLines(f *testing.F) {
 	for _, s := range []string{
 		"", "\n", "\ufeff", "\ufeff\n", "{", "[]\n", "hello\n", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n",
 		`[{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":"a","error":{"code":1,"message":"m"}}]` + "\r\n", `{"jsonrpc":"2.0","id":1}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}` + "\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -35,6 +37,27 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAResponseThatCannotBeReadIsAnErrorToWhomItAnswers(t *testing.T) {
+	deep := strings.Repeat("[", 1500) + strings.Repeat("]", 1500)
+	for line, answers := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}`:       true,
+		`{"jsonrpc":"2.0","id":7,"result":` + deep + `}`:    true,
+		`{"id":7,"jsonrpc":"2.0","error":{"code":"text"}}`:  true,
+		`{"jsonrpc":"2.0","result":{"x":NaN},"id":7}`:       false, // whose it is nobody can tell
+		`{"jsonrpc":"2.0","id":7,"method":"m","result":NaN`: false,
+		`{"jsonrpc":"2.0","id":7,"resu`:                     false,
+		`{"id":7,"result":NaN}`:                             false,
+		`{"jsonrpc":"2.0","id":[7],"result":NaN}`:           false,
+	} {
+		n := &noise{}
+		m, err := newLines(strings.NewReader(line+"\n"), 1<<20, n).next()
+		r, _ := m.(*jsonrpc.Response)
+		if answers != (err == nil && r != nil && r.ID.Raw() == int64(7) && r.Error != nil) {
+			t.Errorf("%.60s: %v, %v", line, m, err)
+		}
+	}
 }
 
 // Whatever a server answers is a result or an error, and a result keeps what it was given.

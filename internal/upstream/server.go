@@ -87,6 +87,9 @@ func (v *server) turn(to State, reason string, change func()) {
 // run keeps a session with the server until the context ends.
 func (v *server) run(ctx context.Context) {
 	if v.idle() {
+		if s := v.status(); s.State == Failed {
+			v.opts.Logger.WarnContext(ctx, "another server cannot be used", logging.KeyUpstream, v.spec.Name, logging.KeyReason, s.Reason)
+		}
 		return
 	}
 	pause := backoff.NewExponentialBackOff()

@@ -63,7 +63,7 @@ python() {
 status=0
 javascript node $here/node || status=1
 javascript conformance test/conformance/suites || status=1
-javascript codemode test/codemode/node || status=1
+javascript servers test/codemode/node || status=1
 python python 11 || status=1
 python langchain 11 || status=1
 exit $status

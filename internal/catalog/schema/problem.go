@@ -67,6 +67,7 @@ func (c *collector) collect(err *jsonschema.ValidationError) {
 		for _, cause := range err.Causes {
 			c.collect(cause)
 		}
+	case *kind.RefCycle: // the schema refers to itself alone, which says nothing of the value
 	case *kind.AnyOf:
 		c.alternatives(err)
 	case *kind.OneOf:
@@ -106,6 +107,9 @@ func (c *collector) alternatives(err *jsonschema.ValidationError) {
 	for _, cause := range err.Causes {
 		branch := &collector{root: c.root}
 		branch.collect(cause)
+		if len(branch.found) == 0 {
+			return // as far as can be told it fits
+		}
 		all = append(all, branch.found)
 		if !offType(cause, err.InstanceLocation) {
 			meant = append(meant, branch.found)
@@ -120,9 +124,6 @@ func (c *collector) alternatives(err *jsonschema.ValidationError) {
 	}
 	var texts []string
 	for _, branch := range meant {
-		if len(branch) == 0 {
-			continue
-		}
 		first := branch[0]
 		text := Place(first.Path[min(len(first.Path), len(err.InstanceLocation)):])
 		if text = strings.TrimSpace(text + " " + first.Text); !slices.Contains(texts, text) {

@@ -57,6 +57,7 @@ func TestSchemasOfEveryDraftMeanWhatTheirDraftSays(t *testing.T) {
 		"2020-12 prefixItems":         {`{"properties":{"p":{"prefixItems":[{"type":"string"}],"items":false}}}`, `{"p":["a"]}`, `{"p":[1]}`, `p[0] must be str, not the int 1`},
 		"2020-12 $dynamicRef":         {`{"$dynamicAnchor":"n","properties":{"c":{"items":{"$dynamicRef":"#n"}},"v":{"type":"integer"}}}`, `{"c":[{"v":1}]}`, `{"c":[{"v":"1"}]}`, `c[0].v must be int, not the str "1"`},
 		"2020-12 $anchor":             {`{"properties":{"a":{"$ref":"#s"}},"$defs":{"x":{"$anchor":"s","type":"string"}}}`, `{"a":"x"}`, `{"a":1}`, `a must be str, not the int 1`},
+		"a $ref to itself alone":      {`{"properties":{"a":{"$ref":"#/$defs/a"},"b":{"type":"string"}},"$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{"a":1}`, `{"a":1,"b":5}`, `b must be str, not the int 5`},
 		"2020-12 dependentRequired":   {`{"dependentRequired":{"a":["b"]}}`, `{}`, `{"a":1}`, `b is missing, and is needed together with "a"`},
 		"2020-12 unevaluated":         {`{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"a":1}`, `{"b":1}`, `b must not be given`},
 		"a draft that does not exist": {`{"$schema":"https://example.test/my-schema","required":["a"]}`, `{"a":1}`, `{}`, `a is missing`},

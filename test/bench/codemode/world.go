@@ -43,7 +43,7 @@ func newWorld(ctx context.Context, root, place string) (*world, error) {
 		locks = append(locks, text...)
 	}
 	sum := sha256.Sum256(locks)
-	at := filepath.Join(root, ".cache", "clients", "codemode-"+hex.EncodeToString(sum[:])[:16])
+	at := filepath.Join(root, ".cache", "clients", "servers-"+hex.EncodeToString(sum[:])[:16])
 	if _, err := os.Stat(filepath.Join(at, "complete")); err != nil {
 		return nil, errAbsent
 	}
