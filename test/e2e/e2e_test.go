@@ -83,7 +83,7 @@ func referenceServers() string {
 		}
 		h.Write(text)
 	}
-	dir, err := filepath.Abs("../../.cache/clients/codemode-" + hex.EncodeToString(h.Sum(nil))[:16])
+	dir, err := filepath.Abs("../../.cache/clients/servers-" + hex.EncodeToString(h.Sum(nil))[:16])
 	if err != nil {
 		return ""
 	}
