@@ -164,8 +164,8 @@ func (d *Door) Authorize(ctx context.Context, a Action) (Permit, error) {
 func (d *Door) decide(a Action) (refused, asked []Verdict, decisions []audit.Event) {
 	for _, p := range a.Asks {
 		v := d.c.Mechanisms.judge(a.Gear, p)
-		if a.Changed != "" && v.Decision.Effect == policy.Allow {
-			v.Decision.Effect, v.Decision.Reason, v.Allow = policy.Ask, a.Changed, ""
+		if a.Changed != "" && v.Decision.Effect != policy.Deny {
+			v.Decision.Effect, v.Decision.Reason, v.Hint, v.Allow = policy.Ask, a.Changed, a.Changed, ""
 		}
 		switch v.Decision.Effect {
 		case policy.Allow:

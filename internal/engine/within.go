@@ -14,8 +14,8 @@ import (
 )
 
 // ReadResource is the name under which the reading of a resource is decided and recorded
-// as a call of a tool is: it is the method of the protocol.
-const ReadResource = "resources/read"
+// as a call of a tool is. A rule for all tools of a server covers it.
+const ReadResource = "resources:read"
 
 // answerTo answers one call frame of a program that runs.
 func (e *Engine) answerTo(op *operation) answerer {
@@ -102,9 +102,6 @@ func refusedCall(d *authz.DeniedError, p Prepared) *tool.Error {
 		if r.Allow != "" {
 			message += fmt.Sprintf(" An operator would permit it with --allow '%s'.", r.Allow)
 		}
-	}
-	if p.Changed != "" {
-		message += " " + p.Changed
 	}
 	return p.failed(tool.Denied, message)
 }

@@ -81,11 +81,9 @@ func (g *Gateway) with(ctx context.Context, server string) (*view, error) {
 		return nil, err
 	}
 	if configured, known := v.server(server, ""); known {
-		if _, err := g.c.Servers.Server(ctx, configured); err != nil {
-			return nil, g.unreachable(configured, "", err)
-		}
+		return g.await(ctx, v, configured, "")
 	}
-	return g.now(ctx, false)
+	return v, nil
 }
 
 // Search finds tools of the servers that are ready or being started, in words for a model.
@@ -164,7 +162,7 @@ func (g *Gateway) missing() string {
 	var b strings.Builder
 	for _, s := range g.c.Servers.Servers() {
 		if s.State == upstream.Failed || s.State == upstream.Starting {
-			fmt.Fprintf(&b, "# %s is not available: %s\n", s.Name, cmp.Or(s.Reason, "it is still being started"))
+			fmt.Fprintf(&b, "# %s is not available: %s\n", s.Name, cmp.Or(withoutPaths(s.Reason), "it is still being started"))
 		}
 	}
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
@@ -56,16 +57,25 @@ func (g *Gateway) find(ctx context.Context, server, name string) (*view, catalog
 	if !known {
 		return nil, catalog.Entry{}, notFound(err, server, name)
 	}
-	if _, err := g.c.Servers.Server(ctx, configured); err != nil {
-		return nil, catalog.Entry{}, g.unreachable(configured, name, err)
-	}
-	if v, err = g.now(ctx, false); err != nil {
+	if v, err = g.await(ctx, v, configured, name); err != nil {
 		return nil, catalog.Entry{}, err
 	}
 	if e, err = v.resolve(server, name); err != nil {
 		return nil, catalog.Entry{}, notFound(err, server, name)
 	}
 	return v, e, nil
+}
+
+// await is what the servers offer once that one is ready. Who was told that it is may be
+// earlier than who tells [Gateway.Changed].
+func (g *Gateway) await(ctx context.Context, v *view, server, name string) (*view, error) {
+	if _, err := g.c.Servers.Server(ctx, server); err != nil {
+		return nil, g.unreachable(server, name, err)
+	}
+	if s, err := v.catalog.Server(server); err == nil && len(s.Entries) == 0 {
+		g.Changed(server)
+	}
+	return g.now(ctx, false)
 }
 
 func (v *view) resolve(server, name string) (catalog.Entry, error) {
@@ -196,8 +206,15 @@ func (g *Gateway) unreachable(server, name string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &tool.Error{Class: tool.Unavailable, Message: err.Error(), Server: server, Tool: name}
+	return &tool.Error{Class: tool.Unavailable, Message: withoutPaths(err.Error()), Server: server, Tool: name}
 }
+
+// hostPath is an absolute path in a reason, or a list of them.
+var hostPath = regexp.MustCompile(`(^|[\s"'=(,:])((?:[A-Za-z]:\\|/[^/\s"',;)])[^\s"',;)]*)`)
+
+// withoutPaths is a reason for models and programs, who have no use for how the operator's
+// machine is laid out. The operator reads all of it in gearbox status and upstream test.
+func withoutPaths(reason string) string { return hostPath.ReplaceAllString(reason, "$1…") }
 
 func notFound(err error, server, name string) error {
 	return &tool.Error{Class: tool.NotFound, Message: err.Error(), Server: server, Tool: name}
