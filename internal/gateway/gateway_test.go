@@ -34,7 +34,8 @@ type fleet struct {
 
 func (f *fleet) Servers() []upstream.Status {
 	return []upstream.Status{
-		{Name: "files", State: upstream.Ready}, {Name: "late", State: upstream.Starting},
+		{Name: "files", State: upstream.Ready},
+		{Name: "late", State: upstream.Starting},
 		{Name: "down", State: upstream.Failed, Reason: f.down["down"]},
 	}
 }
