@@ -11,7 +11,7 @@ var (
 	// ErrLogin says that the operator has to log in first, or again.
 	ErrLogin = errors.New("the server asks for authorization, and there is no login that it accepts")
 	// ErrNotNeeded says that a server asks for no authorization.
-	ErrNotNeeded = errors.New("the server answers without authorization: there is nothing to log in to")
+	ErrNotNeeded = errors.New("the server answers without any login, so there is nothing to log in to")
 	// ErrUnreadable says that a grant cannot be read with the key.
 	ErrUnreadable = errors.New("the kept login cannot be read: it belongs to another key, or was changed; log in again")
 	// ErrNone says that there is no login for a server.

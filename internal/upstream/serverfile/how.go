@@ -192,7 +192,7 @@ func (r *serverReader) oauth(f field) {
 		return
 	}
 	if f.value.shape != object {
-		r.fault(f, "%s is %s: write {client_id: …, client_secret: …, scopes: […]}, or true", f.key, f.value.shape)
+		r.fault(f, "%s is %s: write an object with client_id, client_secret and scopes, or true", f.key, f.value.shape)
 		return
 	}
 	o := &upstream.OAuth{}
