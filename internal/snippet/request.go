@@ -56,7 +56,9 @@ func (s Snippet) request(values map[string]json.RawMessage, p execution.Principa
 	if values == nil {
 		values = map[string]json.RawMessage{}
 		for _, one := range s.Parameters {
-			values[one.Name] = one.Default
+			if values[one.Name] = one.Default; one.Default == nil {
+				values[one.Name] = json.RawMessage("null") // stands for what a call will give
+			}
 		}
 	}
 	a := execution.Arguments{Code: s.Code, Language: string(s.Language), Variables: values, Gear: s.Gear}
