@@ -23,14 +23,14 @@ type boxed struct {
 var _ upstream.Process = (*boxed)(nil)
 
 // follow waits for the end of a child that runs a server, and then ends its source.
-func follow(source sandbox.Source, c sandbox.Child, l execution.Limits) upstream.Launched {
+func follow(ctx context.Context, source sandbox.Source, c sandbox.Child, l execution.Limits) upstream.Launched {
 	b := &boxed{child: c, limits: l, exited: make(chan struct{})}
 	go func() {
 		defer close(b.exited)
 		if _, err := c.Bridge().ReadFrame(); err == nil {
 			c.Kill(sandbox.CauseFinished) // the shell did not begin, which standard error tells
 		}
-		ended, err := c.Wait(context.Background())
+		ended, err := c.Wait(ctx)
 		if err == nil {
 			err = b.told(ended)
 		}

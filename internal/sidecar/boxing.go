@@ -70,7 +70,7 @@ func newBoxes(p *places, j telemetry.Journal, dataDir string, servers []upstream
 
 // boxOf is what the configuration of a server lets it have.
 func (p *places) boxOf(s upstream.Spec, registry *gear.Registry, dataDir string) (box, error) {
-	if err := p.boxable(); err != nil {
+	if err := cmp.Or(p.boxable(), checkBoxed(s.Command[0])); err != nil {
 		return box{}, err
 	}
 	base, err := registry.Get(cmp.Or(s.Sandbox.Gear, boxGear))
@@ -94,7 +94,7 @@ func (p *places) boxOf(s upstream.Spec, registry *gear.Registry, dataDir string)
 		return box{}, fmt.Errorf("the gear %s does not let it run %s: %s", base.Name, s.Command[0], d.Reason)
 	}
 	c := &chosen{registry: registry, server: base, overlays: o, base: granted.gear}
-	return granted, errors.Join(checkBoxed(s.Command[0]), c.checkReads(dataDir))
+	return granted, c.checkReads(dataDir)
 }
 
 // boxRules reads the rules of a server, of which the first is for its program alone.
@@ -200,7 +200,7 @@ func (b *boxes) start(ctx context.Context, source sandbox.Source, granted box, s
 		child.Kill(sandbox.CauseAbandoned)
 		return upstream.Launched{}, fmt.Errorf("start it in its sandbox: %w", err)
 	}
-	return follow(source, child, l), nil
+	return follow(context.WithoutCancel(ctx), source, child, l), nil
 }
 
 // record records what a server starts with. One that cannot be recorded does not start.
