@@ -168,9 +168,12 @@ type Shape struct {
 	NoFork, NoExec bool
 	// Timeout is the longest that a run may last: the net below the wall clock,
 	// a limit on processor time, is cut to it.
-	Timeout      time.Duration
-	OpenFiles    int
-	Memory       execution.Bytes
+	Timeout   time.Duration
+	OpenFiles int
+	Memory    execution.Bytes
+	// AddressSpace is what one process may reserve, if that is more than Memory, which
+	// alone then bounds what is held; 0 is Memory.
+	AddressSpace execution.Bytes
 	Processes    int
 	Scratch      execution.Bytes
 	ScratchFiles int

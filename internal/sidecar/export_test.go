@@ -10,6 +10,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/pool"
 	"github.com/gearbox-mcp/gearbox/internal/store"
 	"github.com/gearbox-mcp/gearbox/internal/token"
+	"github.com/gearbox-mcp/gearbox/internal/upstream"
 	"github.com/gearbox-mcp/gearbox/internal/web"
 )
 
@@ -59,3 +60,9 @@ func (s *Sidecar) CloseRecords(t testing.TB) {
 		t.Fatal(err)
 	}
 }
+
+// Fleet is the sessions with other servers.
+func (s *Sidecar) Fleet() *upstream.Fleet { return s.servers }
+
+// Records is what is kept.
+func (s *Sidecar) Records() *store.SQLite { return s.records }

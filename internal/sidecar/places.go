@@ -324,7 +324,7 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 	case p.absent != "":
 		return engine.Place{}, unavailable(p.absent, "")
 	case p.boxed == nil:
-		return engine.Place{}, unavailable(fmt.Sprintf("this version has no sandbox for %s on %s. Run Gearbox on Linux (a virtual machine or WSL will do) and connect to it from here", runtime.GOOS, runtime.GOARCH), "")
+		return engine.Place{}, unavailable(noSandbox(), "")
 	}
 	if place.Template.Language == execution.Python {
 		place.Template.Preload = p.preload
@@ -342,14 +342,22 @@ func (p *places) isolated(ctx context.Context, place engine.Place) (engine.Place
 		p.log.Error("the sandbox could not be prepared", "error", err)
 		return engine.Place{}, unavailable("no sandbox can be built here: "+p.failure(err)+". `gearbox doctor` says more", "")
 	case !level.AtLeast(p.least):
-		return engine.Place{}, unavailable(fmt.Sprintf("this machine isolates at level %s, below the minimum of %s: %s. Change that, or start with --minimum-isolation %s",
-			level, p.least, p.failure(nil), level), "")
+		return engine.Place{}, unavailable(p.tooWeak(level), "")
 	}
 	place.Children, place.Backend, place.Isolation = p.boxed.After(waited), p.backend.Name(), level
 	if w := levelWarning(level); w != "" {
 		place.Warnings = []string{w}
 	}
 	return place, nil
+}
+
+func noSandbox() string {
+	return fmt.Sprintf("this version has no sandbox for %s on %s. Run Gearbox on Linux (a virtual machine or WSL will do) and connect to it from here", runtime.GOOS, runtime.GOARCH)
+}
+
+func (p *places) tooWeak(level execution.Level) string {
+	return fmt.Sprintf("this machine isolates at level %s, below the minimum of %s: %s. Change that, or start with --minimum-isolation %s",
+		level, p.least, p.failure(nil), level)
 }
 
 // failure says what keeps this machine from the strongest level, as a probe finds

@@ -108,9 +108,11 @@ func (s *Sidecar) openServers(ctx context.Context, o Options, dir string, l *slo
 	if !o.Transport.serves() {
 		c.Servers = lazy(c.Servers)
 	}
+	launcher := newBoxes(s.places, s.journal, dir, c.Servers)
 	var g *gateway.Gateway
 	s.servers, err = upstream.New(c.Servers, upstream.Options{
-		Logger: l, Redactor: s.redactor, Version: s.self.Version, Vault: oauth.Open(dir), OnChange: func(server string) { g.Changed(server) },
+		Logger: l, Redactor: s.redactor, Version: s.self.Version, Vault: oauth.Open(dir), Launcher: launcher,
+		OnChange: func(server string) { g.Changed(server) },
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/audit"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gateway"
+	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/logging"
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/store"
@@ -33,6 +35,7 @@ type Upstreams struct {
 	records *store.SQLite
 	journal telemetry.Journal
 	guard   *credential.File
+	places  *places // nil where no server runs in a sandbox
 }
 
 // OpenUpstreams reads the configuration and starts nothing yet.
@@ -62,7 +65,13 @@ func OpenUpstreams(ctx context.Context, o Options, version string, l *slog.Logge
 	}()
 	u.journal = telemetry.Redacted(u.records, masks)
 	specs := lazy(u.Servers)
-	if u.fleet, err = upstream.New(specs, upstream.Options{Logger: l, Redactor: masks, Version: version, Vault: oauth.Open(dir), OnChange: func(name string) { u.gateway.Changed(name) }}); err != nil {
+	launcher, err := u.launcher(ctx, o, dir, specs, l)
+	if err != nil {
+		return u, err
+	}
+	if u.fleet, err = upstream.New(specs, upstream.Options{
+		Logger: l, Redactor: masks, Version: version, Vault: oauth.Open(dir), Launcher: launcher, OnChange: func(name string) { u.gateway.Changed(name) },
+	}); err != nil {
 		return u, err
 	}
 	if u.gateway, err = gateway.New(gateway.Config{Servers: u.fleet, Pins: u.records, Specs: specs, Logger: l}); err != nil {
@@ -70,6 +79,19 @@ func OpenUpstreams(ctx context.Context, o Options, version string, l *slog.Logge
 	}
 	u.fleet.Start(ctx)
 	return u, nil
+}
+
+// launcher is for the servers that run in a sandbox. Only for them is one prepared.
+func (u *Upstreams) launcher(ctx context.Context, o Options, dir string, specs []upstream.Spec, l *slog.Logger) (upstream.Launcher, error) {
+	if !slices.ContainsFunc(specs, func(s upstream.Spec) bool { return s.Sandbox != nil }) {
+		return nil, nil //nolint:nilnil // nothing needs one
+	}
+	var err error
+	nothing := func() gear.Frozen { return gear.Frozen{} } // no program is run
+	if u.places, err = newPlaces(ctx, o, dir, nothing, l, nil); err != nil {
+		return nil, err
+	}
+	return newBoxes(u.places, u.journal, dir, specs), nil
 }
 
 // lazy are the servers, each started when it is needed.
@@ -87,6 +109,9 @@ func (u *Upstreams) Close() error {
 	var err error
 	if u.fleet != nil {
 		err = u.fleet.Close()
+	}
+	if u.places != nil {
+		err = errors.Join(err, u.places.close())
 	}
 	return errors.Join(err, u.records.Close())
 }

@@ -29,6 +29,8 @@ type Options struct {
 	OnChange func(server string)
 	// Elicit asks a person for a server; nil declines in their place.
 	Elicit func(context.Context, Question) (Reply, error)
+	// Launcher starts what runs in a sandbox; nil leaves it failed.
+	Launcher Launcher
 	// Vault holds the logins of servers that ask for OAuth; nil is none.
 	Vault *oauth.Vault
 	// MaxMessage is the longest message that is taken of a server, in bytes; 0 is

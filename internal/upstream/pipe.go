@@ -14,8 +14,8 @@ import (
 // the first line that is no message, and a write to a program that does not read holds
 // the caller for ever.
 type pipe struct {
-	in  *os.File // the program's standard output
-	out *os.File // the program's standard input
+	in  io.ReadCloser  // the program's standard output
+	out io.WriteCloser // the program's standard input
 
 	messages chan incoming
 	writes   chan outgoing
@@ -34,7 +34,7 @@ type outgoing struct {
 	done chan<- error
 }
 
-func newPipe(in, out *os.File, limit int, n *noise) *pipe {
+func newPipe(in io.ReadCloser, out io.WriteCloser, limit int, n *noise) *pipe {
 	p := &pipe{in: in, out: out, messages: make(chan incoming), writes: make(chan outgoing), closed: make(chan struct{})}
 	l := newLines(in, limit, n)
 	p.work.Go(func() { p.read(l) })

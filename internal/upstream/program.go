@@ -23,11 +23,10 @@ type program struct {
 	noise  *noise
 	stderr *tail
 
-	group   *subprocess.Group
+	running Launched
 	pipe    *pipe
 	watched *traffic
 	copying sync.WaitGroup
-	errors  *os.File // our end of standard error
 	end     sync.Once
 	stopped bool // it did not end by itself; set by cut
 	old     bool // does not bear the probe for the newer protocol
@@ -35,25 +34,43 @@ type program struct {
 
 // start starts the program of a server.
 func start(ctx context.Context, s Spec, o *Options, find *searcher) (*program, error) {
-	env := environment(o.Environ(), s.Env)
-	f, err := find.find(ctx, s.Command[0], s.Dir, env)
+	p := &program{spec: s, opts: o, noise: &noise{}, stderr: &tail{}}
+	var err error
+	switch {
+	case s.Sandbox == nil:
+		p.running, err = launch(ctx, s, o, find)
+	case o.Launcher == nil:
+		err = errNoLauncher
+	default:
+		p.running, err = o.Launcher.Launch(ctx, s)
+	}
 	if err != nil {
 		return nil, err
 	}
+	p.attach()
+	return p, nil
+}
+
+// launch starts a program beside us, with our rights.
+func launch(ctx context.Context, s Spec, o *Options, find *searcher) (Launched, error) {
+	env := environment(o.Environ(), s.Env)
+	f, err := find.find(ctx, s.Command[0], s.Dir, env)
+	if err != nil {
+		return Launched{}, err
+	}
 	if err := checkBatch(f.program, s.Command[1:]); err != nil {
-		return nil, err
+		return Launched{}, err
 	}
 	env["PATH"] = f.path
-	p := &program{spec: s, opts: o, noise: &noise{}, stderr: &tail{}}
 	// Its end is ordered: see cut.
 	c := exec.CommandContext(context.WithoutCancel(ctx), f.program, s.Command[1:]...)
 	c.Dir, c.Env = s.Dir, list(env)
-	return p, p.run(c)
+	return run(c)
 }
 
 // run connects the standard streams. Plain pipes, because nothing of ours then waits for
 // what the program leaves behind.
-func (p *program) run(c *exec.Cmd) error {
+func run(c *exec.Cmd) (Launched, error) {
 	var ends []*os.File
 	closeAll := func() {
 		for _, f := range ends {
@@ -64,7 +81,7 @@ func (p *program) run(c *exec.Cmd) error {
 		r, w, err := os.Pipe()
 		if err != nil {
 			closeAll()
-			return fmt.Errorf("make a pipe: %w", err)
+			return Launched{}, fmt.Errorf("make a pipe: %w", err)
 		}
 		ends = append(ends, r, w)
 	}
@@ -72,28 +89,35 @@ func (p *program) run(c *exec.Cmd) error {
 	group, err := subprocess.Start(c)
 	if err != nil {
 		closeAll()
-		return fmt.Errorf("start %s: %w", c.Path, err)
+		return Launched{}, fmt.Errorf("start %s: %w", c.Path, err)
 	}
 	for _, f := range []*os.File{ends[0], ends[3], ends[5]} {
 		_ = f.Close()
 	}
-	p.group, p.errors = group, ends[4]
-	p.copying.Go(func() { _, _ = io.Copy(p.stderr, p.errors) })
-	p.copying.Go(func() { p.drain(ends[2]) })
-	p.pipe = newPipe(ends[2], ends[1], p.opts.MaxMessage, p.noise)
+	return Launched{Process: group, Stdin: ends[1], Stdout: ends[2], Stderr: ends[4]}, nil
+}
+
+func (p *program) attach() {
+	r := p.running
+	p.copying.Go(func() { _, _ = io.Copy(p.stderr, r.Stderr) })
+	p.copying.Go(p.drain)
+	p.pipe = newPipe(r.Stdout, r.Stdin, p.opts.MaxMessage, p.noise)
 	b := &prober{p.pipe, make(chan jsonrpc.ID, 1)}
 	p.watched = watch(b, p.noise)
 	p.copying.Go(func() { p.refuse(b) })
-	return nil
 }
 
-// drain has the output end soon after the program, even if something that it left behind
-// in a group of its own still holds it.
-func (p *program) drain(out *os.File) {
-	<-p.group.Exited()
-	_ = out.SetReadDeadline(time.Now().Add(drainTime))
-	if err := p.errors.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
-		_ = p.errors.Close() // what has no deadlines is let go at once
+// drain has reading end soon after the program, even if something that it left behind in
+// a group of its own still holds the other end. Streams that are no files end by themselves.
+func (p *program) drain() {
+	<-p.running.Process.Exited()
+	if out, ok := p.running.Stdout.(*os.File); ok {
+		_ = out.SetReadDeadline(time.Now().Add(drainTime))
+	}
+	if errs, ok := p.running.Stderr.(*os.File); ok {
+		if err := errs.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
+			_ = errs.Close() // what has no deadlines is let go at once
+		}
 	}
 }
 
@@ -156,20 +180,20 @@ func (p *program) cut() {
 	p.end.Do(func() {
 		_ = p.pipe.Close()
 		select {
-		case <-p.group.Exited():
+		case <-p.running.Process.Exited():
 		case <-p.opts.Clock.After(leaveTime):
 			p.stopped = true
-			p.group.Stop(leaveTime)
+			p.running.Process.Stop(leaveTime)
 		}
 		p.pipe.release()
 		p.copying.Wait()
-		_ = p.errors.Close()
+		_ = p.running.Stderr.Close()
 	})
 }
 
 // explain says how the program ended, and what it said last. It is for after the cut.
 func (p *program) explain(err error) string {
-	reason := "the program ended by itself: " + ended(p.group.Err())
+	reason := "the program ended by itself: " + ended(p.running.Process.Err())
 	if p.stopped {
 		reason = "the program closed its standard output"
 	}

@@ -37,6 +37,7 @@ type Spec struct {
 	Command []string          // stdio: the program and its arguments, no shell
 	Env     map[string]string // added to the minimal environment
 	Dir     string
+	Sandbox *Sandbox // what the program runs in; nil for none
 
 	URL     string
 	Headers map[string]string

@@ -5,6 +5,7 @@ package escape
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -108,6 +109,41 @@ func TestWeakestLevelIsAskedForOnAHostAndNamedInAContainer(t *testing.T) {
 				if !strings.Contains(string(out), text) {
 					t.Errorf("no %q in %s", text, out)
 				}
+			}
+		})
+	}
+}
+
+// TestAServerInASandboxStartsBehindTheWallThatWasAskedForOrNotAtAll: what holds for programs
+// holds for the servers whose tools they call.
+func TestAServerInASandboxStartsBehindTheWallThatWasAskedForOrNotAtAll(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: forcing the level for an ordinary user takes root")
+	}
+	binary := build(t)
+	for _, c := range []struct {
+		level   execution.Level
+		minimum execution.Level
+		says    string
+	}{
+		{execution.LevelNoProc, execution.LevelNoProc, "has no tool and ended"},
+		{execution.LevelNoProc, execution.LevelFull, "below the minimum of full"},
+		{execution.LevelNoUserns, execution.LevelNoUserns, "has no tool and ended"},
+		{execution.LevelNoUserns, execution.LevelNoProc, "below the minimum of no-proc"},
+	} {
+		t.Run(string(c.level)+" where "+string(c.minimum)+" is asked for", func(t *testing.T) {
+			a := newAttacker(t, c.level, "unprivileged", binary, unprivileged)
+			a.requireSandbox(t)
+			file := filepath.Join(a.home, "servers.json")
+			text := `{"servers": {"boxed": {"command": "python3", "args": ["-c", "import sys; sys.exit('has no tool and ended')"], "sandbox": true}}}`
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := a.command(t, "upstream", "test", "--mcp-servers", file)
+			cmd.Env = append(cmd.Env, "GEARBOX_MINIMUM_ISOLATION="+string(c.minimum))
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), c.says) {
+				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func newServerConfig(level execution.Level, in sandbox.Interpreter, t sandbox.Te
 		CellFilter: encode(cell), KeeperFilter: encode(seccomp.Keeper()),
 		NoFork: encode(seccomp.NoFork()), NoExec: encode(seccomp.NoExec()),
 		Scratch: int64(shape.Scratch), ScratchFiles: shape.ScratchFiles,
-		Memory: int64(shape.Memory), OpenFiles: shape.OpenFiles, CPUSeconds: cpuSeconds(shape.Timeout),
+		Memory: int64(max(shape.Memory, shape.AddressSpace)), OpenFiles: shape.OpenFiles, CPUSeconds: cpuSeconds(shape.Timeout),
 		SealNoFork: shape.NoFork, SealNoExec: shape.NoExec,
 		SitePath: append([]string{}, in.Path...), Preload: preloaded(t),
 	}

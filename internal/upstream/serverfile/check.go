@@ -20,6 +20,7 @@ func (b *expansion) check() {
 	}
 	if b.spec.Transport == upstream.Stdio {
 		b.checkCommand()
+		b.checkSandbox()
 		return
 	}
 	b.checkURL()

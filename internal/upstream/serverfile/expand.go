@@ -194,6 +194,14 @@ func (b *expansion) all() {
 		o.ClientID, o.ClientSecret = b.one("oauth client_id", o.ClientID), b.one("oauth client_secret", o.ClientSecret)
 		s.OAuth = &o
 	}
+	if s.Sandbox != nil {
+		box := *s.Sandbox
+		box.Allow = slices.Clone(box.Allow)
+		for i, rule := range box.Allow {
+			box.Allow[i] = b.one("sandbox allow", rule)
+		}
+		s.Sandbox = &box
+	}
 	b.moreVariables()
 }
 

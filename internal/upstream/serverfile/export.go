@@ -20,6 +20,7 @@ type written struct {
 	EnvFile        string            `json:"env_file,omitempty"`
 	EnvVars        []string          `json:"env_vars,omitempty"`
 	Cwd            string            `json:"cwd,omitempty"`
+	Sandbox        any               `json:"sandbox,omitempty"` // true, or a [writtenSandbox]
 	URL            string            `json:"url,omitempty"`
 	Headers        map[string]string `json:"headers,omitempty"`
 	OAuth          *writtenOAuth     `json:"oauth,omitempty"`
@@ -38,6 +39,11 @@ type writtenOAuth struct {
 	ClientID     string   `json:"client_id,omitempty"`
 	ClientSecret string   `json:"client_secret,omitempty"`
 	Scopes       []string `json:"scopes,omitempty"`
+}
+
+type writtenSandbox struct {
+	Gear  string   `json:"gear,omitempty"`
+	Allow []string `json:"allow,omitempty"`
 }
 
 type writtenTools struct {
@@ -61,6 +67,12 @@ func writtenOf(e Entry) written {
 	}
 	if o := s.OAuth; o != nil {
 		w.OAuth = &writtenOAuth{ClientID: o.ClientID, ClientSecret: o.ClientSecret, Scopes: o.Scopes}
+	}
+	if b := s.Sandbox; b != nil {
+		w.Sandbox = writtenSandbox{b.Gear, b.Allow}
+		if b.Gear == "" && len(b.Allow) == 0 {
+			w.Sandbox = true
+		}
 	}
 	if len(s.Allow)+len(s.Deny)+len(s.Approve) > 0 {
 		w.Tools = &writtenTools{Allow: s.Allow, Deny: s.Deny, Approve: s.Approve}

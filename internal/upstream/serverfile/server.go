@@ -44,6 +44,7 @@ func (r *serverReader) keys() []key {
 		{[]string{"env_vars"}, func(f field) { r.entry.EnvVars = r.variables(f) }},
 		{[]string{"env_keys"}, r.envKeys},
 		{[]string{"cwd"}, func(f field) { s.Dir = r.path(f) }},
+		{[]string{"sandbox"}, r.sandbox},
 		{[]string{"url", "httpUrl", "serverUrl", "uri"}, r.url},
 		{[]string{"headers", "http_headers"}, func(f field) { r.pairs(f, &s.Headers) }},
 		{[]string{"env_http_headers"}, r.headerVariables},
@@ -202,6 +203,9 @@ func (r *serverReader) finishRemote(f field) {
 			s.Transport = upstream.HTTP
 		}
 	case upstream.HTTP, upstream.SSE, upstream.Auto:
+	}
+	if s.Sandbox != nil {
+		r.fault(r.said["sandbox"], "it is to run in a sandbox, but is reached at a url and started elsewhere: take sandbox out")
 	}
 	if len(r.args) > 0 || len(s.Env) > 0 || r.entry.EnvFile != "" {
 		r.warn(f.line, "args, env and env_file do nothing for a server that is reached at a url")
