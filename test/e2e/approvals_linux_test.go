@@ -164,7 +164,7 @@ func (c *cast) server(ts *testscript.TestScript, args []string) {
 func (c *cast) startAgent(ts *testscript.TestScript, flags []string) *agent {
 	a := &agent{cmd: exec.CommandContext(c.ctx, "gearbox", append([]string{"serve", "--http", "127.0.0.1:0"}, flags...)...)}
 	a.cmd.Dir = ts.MkAbs(".")
-	a.cmd.Env = append(os.Environ(), "GEARBOX_DATA_DIR="+ts.Getenv("GEARBOX_DATA_DIR"), "HOME="+ts.Getenv("HOME"))
+	a.cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "GEARBOX_DATA_DIR="+ts.Getenv("GEARBOX_DATA_DIR"), "HOME="+ts.Getenv("HOME"))
 	errs, err := a.cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(a.cmd.Start())
@@ -290,7 +290,7 @@ func (c *cast) openScreen(ts *testscript.TestScript, args []string) *screen {
 	ours, theirs := openTerminal(ts)
 	s := &screen{tty: ours, cmd: exec.CommandContext(c.ctx, "gearbox", args...)}
 	s.cmd.Dir = ts.MkAbs(".")
-	s.cmd.Env = append(os.Environ(), "GEARBOX_DATA_DIR="+ts.Getenv("GEARBOX_DATA_DIR"), "HOME="+ts.Getenv("HOME"))
+	s.cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "GEARBOX_DATA_DIR="+ts.Getenv("GEARBOX_DATA_DIR"), "HOME="+ts.Getenv("HOME"))
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = theirs, theirs, theirs
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	ts.Check(s.cmd.Start())
