@@ -56,10 +56,11 @@ func (g *Gateway) ask(ctx context.Context, head bridge.CallHead) (string, bridge
 	}
 }
 
-// module is the descriptor of one server, for which it waits, or of all that are ready.
+// module is the descriptor of one server, for which it waits, or the index of all that are
+// configured, for which it waits for none: who imports one server has no use for the others.
 func (g *Gateway) module(ctx context.Context, server string) (string, error) {
 	if server == "" {
-		v, err := g.now(ctx, true)
+		v, err := g.now(ctx, false)
 		if err != nil {
 			return "", err
 		}

@@ -30,6 +30,7 @@ type fleet struct {
 	down   map[string]string
 	answer func(server, name string, arguments json.RawMessage) (tool.Result, error)
 	calls  int
+	waited int // for all servers
 }
 
 func (f *fleet) Servers() []upstream.Status {
@@ -48,6 +49,7 @@ func (f *fleet) Known(_ context.Context, wait bool) []tool.Server {
 		all = append(all, tool.Server{Name: name, Tools: tools})
 	}
 	if wait {
+		f.waited++
 		for name, tools := range f.late {
 			all = append(all, tool.Server{Name: name, Tools: tools})
 		}
@@ -220,6 +222,21 @@ func TestAServerThatIsStillStartedIsWaitedForAndOneThatFailedIsNot(t *testing.T)
 	}
 	if _, err := w.Prepare(t.Context(), "nobody", "x", json.RawMessage(`{}`)); class(t, err) != tool.NotFound {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestImportingOneServerWaitsForNoOther(t *testing.T) {
+	w := newWorld(t, false)
+	head, body := w.Ask(t.Context(), bridge.CallHead{Want: bridge.WantModule})
+	if head.Error != nil || !strings.Contains(string(body), `"server":"late"`) || !strings.Contains(string(body), `"server":"down"`) {
+		t.Errorf("%+v %s", head.Error, body)
+	}
+	head, body = w.Ask(t.Context(), bridge.CallHead{Want: bridge.WantModule, Server: "files"})
+	if head.Error != nil || !strings.Contains(string(body), "read_file") {
+		t.Errorf("%+v %s", head.Error, body)
+	}
+	if w.fleet.waited != 0 || len(w.fleet.late) != 1 {
+		t.Errorf("all were waited for %d times, and %d are not started", w.fleet.waited, len(w.fleet.late))
 	}
 }
 
