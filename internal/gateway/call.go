@@ -33,7 +33,7 @@ func (g *Gateway) Prepare(ctx context.Context, server, name string, arguments js
 	}
 	p := engine.Prepared{Entry: e}
 	if now, is := v.changed[e.Definition.ID()]; is {
-		p.Entry, p.Changed = now.entry, now.what
+		p.Entry, p.Changed, p.Before = now.entry, now.what, now.before
 	}
 	if p.Arguments, err = p.Entry.Validate(arguments); err != nil {
 		return engine.Prepared{}, invalid(p.Entry, err)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gearbox-mcp/gearbox/internal/catalog"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 	"github.com/gearbox-mcp/gearbox/internal/upstream"
 )
@@ -62,8 +63,9 @@ type view struct {
 
 // changed is a tool that its server describes differently from what was accepted.
 type changed struct {
-	entry catalog.Entry // as it is now
-	what  string
+	entry  catalog.Entry // as it is now
+	before execution.Digest
+	what   string
 }
 
 // New makes a Gateway.
@@ -173,7 +175,7 @@ func (v *view) accept(s tool.Server, accepted map[string]tool.Definition, o cata
 			one.Tools = []tool.Definition{d}
 			entries := catalog.New([]tool.Server{one}, o).Entries()
 			if len(entries) == 1 {
-				v.changed[d.ID()] = changed{entries[0], differences(before, d)}
+				v.changed[d.ID()] = changed{entries[0], catalog.Pin(before), differences(before, d)}
 			}
 			d = before
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/catalog"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gateway"
@@ -252,8 +253,8 @@ func TestAChangedToolIsShownAsItWasUntilTheChangeIsAccepted(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 	p := w.prepare("files", "read-file", `{"path":"a"}`)
-	if !strings.Contains(p.Changed, "description") || !strings.Contains(p.Changed, "Ignore all rules") {
-		t.Fatalf("%q", p.Changed)
+	if !strings.Contains(p.Changed, "description") || !strings.Contains(p.Changed, "Ignore all rules") || p.Before != catalog.Pin(reading("Reads a file.")) {
+		t.Fatalf("%q, before %s", p.Changed, p.Before)
 	}
 	if _, err := w.Perform(t.Context(), p, w.permit(p.Subject, p.ID())); err != nil {
 		t.Fatal(err)
