@@ -96,6 +96,7 @@ type world struct {
 	t     *testing.T
 	fleet *fleet
 	door  *authz.Door
+	pins  *store.SQLite
 }
 
 func newWorld(t *testing.T, trust bool) *world {
@@ -127,7 +128,7 @@ func newWorld(t *testing.T, trust bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{g, t, f, door}
+	return &world{g, t, f, door, s}
 }
 
 // permit is one for the subject, as an operator's rule gives it.
@@ -261,6 +262,26 @@ func TestAChangedToolIsShownAsItWasUntilTheChangeIsAccepted(t *testing.T) {
 	}
 	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed != "" {
 		t.Errorf("it is still changed: %q", p.Changed)
+	}
+}
+
+func TestWhatAnotherProcessAcceptsIsAcceptedHereAtOnce(t *testing.T) {
+	w := newWorld(t, true)
+	w.prepare("files", "read-file", `{"path":"a"}`)
+	changed := reading("Reads a file, slowly.")
+	w.fleet.ready["files"] = []tool.Definition{changed}
+	w.Changed("files")
+	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed == "" {
+		t.Fatal("it is not changed")
+	}
+	if err := w.pins.KeepTools(t.Context(), true, changed); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed != "" {
+		t.Errorf("it is still changed: %q", p.Changed)
+	}
+	if text, err := w.Describe(t.Context(), []string{"files.read_file"}, "full"); err != nil || !strings.Contains(text, "slowly") {
+		t.Errorf("%s %v", text, err)
 	}
 }
 
