@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/catalog"
@@ -164,6 +166,15 @@ func (g *Gateway) send(ctx context.Context, d tool.Definition, arguments json.Ra
 		return tool.Result{}, err
 	}
 	return g.c.Servers.Read(ctx, d.Server, of.URI)
+}
+
+// Await implements [engine.Bindings].
+func (g *Gateway) Await(ctx context.Context, targets []string) {
+	var all sync.WaitGroup
+	for _, target := range slices.Compact(slices.Sorted(slices.Values(targets))) {
+		all.Go(func() { _, _, _ = g.find(ctx, "", target) }) // the call itself tells why it is not there
+	}
+	all.Wait()
 }
 
 // Meant implements [engine.Bindings].

@@ -335,6 +335,17 @@ func TestWhatAProgramMeansIsKnownWithoutWaiting(t *testing.T) {
 	}
 }
 
+func TestWhatAProgramMeansIsKnownOnceTheServersThatItNamesAreThere(t *testing.T) {
+	w := newWorld(t, false)
+	w.Await(t.Context(), []string{"late.go", "down.x", "nobody.x", "late.go"})
+	if p, known := w.Meant("late.go"); !known || p.Target != "late.go" {
+		t.Errorf("%+v %t", p, known)
+	}
+	if _, known := w.Meant("down.x"); known || w.fleet.waited != 0 {
+		t.Errorf("known %t, and all servers were waited for %d times", known, w.fleet.waited)
+	}
+}
+
 func TestInstructionsNameWhatAServerOfferedBeforeItIsReady(t *testing.T) {
 	w := newWorld(t, false)
 	if _, err := w.Search(t.Context(), "", "", 10, ""); err != nil { // all are seen once
