@@ -346,6 +346,43 @@ func TestWhatAProgramMeansIsKnownOnceTheServersThatItNamesAreThere(t *testing.T)
 	}
 }
 
+func TestOneUnknownNameAmongSeveralKeepsNoneOfTheOthersFromBeingDescribed(t *testing.T) {
+	w := newWorld(t, false)
+	text, err := w.Describe(t.Context(), []string{"files.reed_file", "files.read_file", "down.x", "late.go"}, "signature")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"def read_file(", "def go(", "# not described: files.reed_file: there is no files.reed_file; did you mean files.read_file?\n", "# not described: down.x: ",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+	if _, err := w.Describe(t.Context(), []string{"files.reed_file", "nobody.x"}, ""); class(t, err) != tool.NotFound || !strings.Contains(err.Error(), "read_file") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheExampleInTheInstructionsIsAServerThatCanBeImported(t *testing.T) {
+	w := newWorld(t, false)
+	for _, name := range []string{"down", "files"} { // what both offered before
+		if err := w.pins.KeepTools(t.Context(), false, tool.Definition{Server: name, Name: "old"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.fleet.ready = map[string][]tool.Definition{}
+	g, err := gateway.New(gateway.Config{
+		Servers: w.fleet, Pins: w.pins, Logger: slog.New(slog.DiscardHandler), Specs: []upstream.Spec{{Name: "down"}, {Name: "files"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := g.Instructions(t.Context()); !strings.Contains(text, "(from tools import files)") || strings.Contains(text, "import down") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestInstructionsNameWhatAServerOfferedBeforeItIsReady(t *testing.T) {
 	w := newWorld(t, false)
 	if _, err := w.Search(t.Context(), "", "", 10, ""); err != nil { // all are seen once
