@@ -17,9 +17,10 @@ func (c *Catalog) Instructions(budget int) string {
 	if len(c.entries) == 0 {
 		return ""
 	}
-	whole := fmt.Sprintf("Tools of other servers, as Python functions for code that you run (from tools import %s), complete. %s\n", c.servers[0].Module, Boundary)
+	example := c.entries[0].Module // of a server that has tools
+	whole := fmt.Sprintf("Tools of other servers, as Python functions for code that you run (from tools import %s), complete. %s\n", example, Boundary)
 	more := "Find the others with search_tools, or inside a program with tools.search; read them with describe_tools.\n"
-	names := fmt.Sprintf("Tools of other servers, as Python functions for code that you run (from tools import %s), by name. ", c.servers[0].Module) +
+	names := fmt.Sprintf("Tools of other servers, as Python functions for code that you run (from tools import %s), by name. ", example) +
 		"Read how they are called with describe_tools or search_tools, or inside a program with help(function).\n"
 	for _, text := range []string{whole + Render(c.entries, DetailSignature), names + Render(c.entries, DetailName)} {
 		if utf8.RuneCountInString(text) <= budget {
@@ -30,7 +31,7 @@ func (c *Catalog) Instructions(budget int) string {
 	for _, s := range c.servers {
 		counts = append(counts, fmt.Sprintf("%s(%d)", s.Module, len(s.Entries)))
 	}
-	text := fmt.Sprintf("Servers with tools, as Python modules for code that you run (from tools import %s): ", c.servers[0].Module)
+	text := fmt.Sprintf("Servers with tools, as Python modules for code that you run (from tools import %s): ", example)
 	for i, count := range counts {
 		if utf8.RuneCountInString(text+count+more) > budget && i > 0 {
 			text += fmt.Sprintf("and %d servers more", len(counts)-i)

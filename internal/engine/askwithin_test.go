@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -306,15 +307,42 @@ func TestAChangedToolAsksEvenWhereTheRulesAllowItsCall(t *testing.T) {
 	}
 }
 
-// meantS tells what the functions of s are.
-type meantS struct{}
+// meantS tells what the functions of s are, once the server was waited for.
+type meantS struct {
+	mu     sync.Mutex
+	waited [][]string
+}
 
-func (meantS) Meant(target string) (policy.Permission, bool) {
-	return policy.Permission{Kind: policy.Tool, Target: "S.echo"}, strings.HasSuffix(target, "s.echo")
+func (m *meantS) Await(_ context.Context, targets []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waited = append(m.waited, targets)
+}
+
+func (m *meantS) Meant(target string) (policy.Permission, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return policy.Permission{Kind: policy.Tool, Target: "S.echo"}, strings.HasSuffix(target, "s.echo") && len(m.waited) > 0
+}
+
+func TestServersAreWaitedForBeforeAScriptOnlyWhereItsQuestionIsAboutTheirTools(t *testing.T) {
+	m := &meantS{}
+	a := newAsker(t, benchConfig{}, func(c *engine.Config) { c.Bindings, c.ApproveScripts = m, true })
+	value[int](t, a.run(execution.Request{Code: "6 * 7"}))
+	if len(m.waited) != 0 {
+		t.Errorf("a program without tools waited for %v", m.waited)
+	}
+	a = newAsker(t, benchConfig{}, func(c *engine.Config) { c.Bindings = m })
+	id := a.call("s.echo(n=1)")
+	a.approve(a.question(id))
+	value[map[string]int](t, a.wait(id))
+	if len(m.waited) != 0 {
+		t.Errorf("a program whose calls are asked about one by one waited for %v", m.waited)
+	}
 }
 
 func TestAYesToAScriptIsOneToTheCallsThatStandInItWhereTheOperatorSaysSo(t *testing.T) {
-	a := newAsker(t, benchConfig{}, func(c *engine.Config) { c.Bindings, c.ApproveScripts = meantS{}, true })
+	a := newAsker(t, benchConfig{}, func(c *engine.Config) { c.Bindings, c.ApproveScripts = &meantS{}, true })
 	id := a.call("first = s.echo(n=1)['n']\nsecond = tools.call('S', 'other', {'n': 2})['n']\n[first, second]")
 	a.until(id, func(r execution.Result) bool { return r.Status == execution.StatusPendingApproval })
 	q := a.bench.question(id)

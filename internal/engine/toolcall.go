@@ -65,7 +65,9 @@ func (e *Engine) call(op *operation) (execution.Result, error) {
 // startCall records what was decided and that the call is about to be made.
 func (e *Engine) startCall(op *operation, p Prepared) error {
 	now := e.c.Clock.Now()
-	events := append(op.decided, op.event(now, audit.Started), op.toolCall(now, p, execution.StatusRunning, 0))
+	events := append(op.decided, op.event(now, audit.Started))
+	events = append(events, op.accepted(now, p)...)
+	events = append(events, op.toolCall(now, p, execution.StatusRunning, 0))
 	if err := e.c.Journal.Commit(op.ctx, op.id, op.state, execution.StateRunning, execution.Change{}, events...); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}

@@ -36,7 +36,7 @@ func (s *echoServer) Prepare(_ context.Context, _, name string, arguments json.R
 	}
 	return engine.Prepared{
 		Entry: catalog.Entry{Definition: tool.Definition{Server: server, Name: raw}, Pin: execution.DigestOf([]byte(name))}, Arguments: arguments,
-		ReadOnly: s.readOnly, Changed: s.changed,
+		ReadOnly: s.readOnly, Changed: s.changed, Before: execution.DigestOf([]byte("before")),
 	}, nil
 }
 
@@ -134,6 +134,23 @@ func TestAChangedToolIsShownToAHumanEvenWhereTheRulesAllowIt(t *testing.T) {
 	}
 	if len(s.made()) != 0 {
 		t.Error("it was called")
+	}
+	if err := b.desk().Decide(t.Context(), yes(id, b.question(id))); err != nil {
+		t.Fatal(err)
+	}
+	b.resume()
+	if r := b.wait(id); r.Status != execution.StatusOK || len(s.made()) != 1 {
+		t.Errorf("%+v, called %v", r, s.made())
+	}
+	// That the change is accepted is in the record, before it is done.
+	all, types := b.events.all(), b.events.types()
+	at := slices.Index(types, audit.Config)
+	if at < 0 || at > slices.Index(types, audit.ToolCall) {
+		t.Fatalf("recorded %v", types)
+	}
+	if e := all[at]; e.Operation != id || e.Permission != "tool(echo.say)" || e.Details["definition_before"] != execution.DigestOf([]byte("before")).String() ||
+		e.Details["definition"] != execution.DigestOf([]byte("echo.say")).String() || !strings.Contains(e.Reason, "accepted a changed definition") {
+		t.Errorf("%+v", e)
 	}
 }
 

@@ -1,15 +1,18 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/gearbox-mcp/gearbox/internal/policy"
 )
 
-// Bindings tell what a program means by the names in it. It is safe for concurrent use
-// and waits for nothing.
+// Bindings tell what a program means by the names in it. It is safe for concurrent use.
 type Bindings interface {
-	// Meant is the permission that a call by the module and function of a program needs:
+	// Await waits for the servers of calls by the modules and functions of a program, each
+	// for as long as it may take to start. Those that do not come are not known then.
+	Await(ctx context.Context, targets []string)
+	// Meant waits for nothing. It is the permission that a call by the module and function of a program needs:
 	// tool(server.tool), with the name as the server spells it. It is false when no such
 	// tool is known now; then the call itself tells.
 	Meant(target string) (policy.Permission, bool)
@@ -19,6 +22,7 @@ type Bindings interface {
 // is asked about is asked when the program calls, with the arguments in view, unless the
 // operator has a yes to a script be one to the calls that stand in it.
 func (e *Engine) toolsMeant(op *operation, perms []policy.Permission) []policy.Permission {
+	e.awaitTools(op, perms)
 	out := perms[:0:0]
 	for _, p := range perms {
 		if p.Kind != policy.Tool {
@@ -39,4 +43,21 @@ func (e *Engine) toolsMeant(op *operation, perms []policy.Permission) []policy.P
 		}
 	}
 	return slices.Clip(out)
+}
+
+// awaitTools waits until it is known which tools a program means, where a human is asked
+// about them together with the program.
+func (e *Engine) awaitTools(op *operation, perms []policy.Permission) {
+	if e.c.Bindings == nil || !e.c.ApproveScripts {
+		return
+	}
+	var targets []string
+	for _, p := range perms {
+		if p.Kind == policy.Tool {
+			targets = append(targets, p.Target)
+		}
+	}
+	if len(targets) > 0 {
+		e.c.Bindings.Await(op.ctx, targets)
+	}
 }

@@ -38,6 +38,8 @@ type Prepared struct {
 	// Changed says what is different from the definition that was accepted before. Until
 	// a human has seen it nobody calls the tool.
 	Changed string
+	// Before is the pin of that definition, where Changed says something.
+	Before execution.Digest
 	// Subject is the digest of exactly this call, which the permit has to be for.
 	Subject execution.Digest
 }

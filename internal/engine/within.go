@@ -81,7 +81,8 @@ func (e *Engine) within(ctx context.Context, op *operation, id uint32, server, n
 // before, and how that ended before the program is told.
 func (e *Engine) perform(ctx context.Context, op *operation, p Prepared, permit authz.Permit) (Answered, error) {
 	began := e.c.Clock.Now()
-	events := append(permit.Decisions(), op.toolCall(began, p, execution.StatusRunning, 0))
+	events := append(permit.Decisions(), op.accepted(began, p)...)
+	events = append(events, op.toolCall(began, p, execution.StatusRunning, 0))
 	if err := e.c.Journal.Record(ctx, events...); err != nil {
 		return Answered{}, fmt.Errorf("record a call: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 	"github.com/gearbox-mcp/gearbox/internal/upstream"
+	"github.com/gearbox-mcp/gearbox/internal/visible"
 )
 
 // Ask implements [engine.Tools].
@@ -56,10 +57,11 @@ func (g *Gateway) ask(ctx context.Context, head bridge.CallHead) (string, bridge
 	}
 }
 
-// module is the descriptor of one server, for which it waits, or of all that are ready.
+// module is the descriptor of one server, for which it waits, or the index of all that are
+// configured, for which it waits for none: who imports one server has no use for the others.
 func (g *Gateway) module(ctx context.Context, server string) (string, error) {
 	if server == "" {
-		v, err := g.now(ctx, true)
+		v, err := g.now(ctx, false)
 		if err != nil {
 			return "", err
 		}
@@ -105,21 +107,33 @@ func (g *Gateway) Search(ctx context.Context, query, server string, limit int, d
 	return found.Text(query, level) + g.missing(), nil
 }
 
-// Describe tells of tools by their names, in words for a model. Errors are those of Search.
+// Describe tells of tools by their names, in words for a model, and of those that it cannot
+// tell of why not. Errors are those of Search; where none can be described, that of the first.
 func (g *Gateway) Describe(ctx context.Context, names []string, detail string) (string, error) {
 	level, err := levelOf(detail, catalog.DetailFull)
 	if err != nil {
 		return "", err
 	}
 	var entries []catalog.Entry
+	var without strings.Builder
+	var first error
 	for _, name := range names {
 		_, e, err := g.find(ctx, "", name)
-		if err != nil {
+		var failed *tool.Error
+		switch {
+		case err == nil:
+			entries = append(entries, e)
+		case errors.As(err, &failed):
+			first = cmp.Or(first, err)
+			fmt.Fprintf(&without, "# not described: %s: %s\n", visible.Line(name), visible.Line(failed.Message))
+		default:
 			return "", err
 		}
-		entries = append(entries, e)
 	}
-	return catalog.Render(entries, level), nil
+	if len(entries) == 0 {
+		return "", first
+	}
+	return catalog.Render(entries, level) + without.String(), nil
 }
 
 // searched is what a search looks into: all servers, or one, which alone is waited for then.
@@ -172,11 +186,16 @@ func (g *Gateway) missing() string {
 const instructionBudget = 6_000
 
 // Instructions say what a model should know of the tools at the start: all of them where
-// they are few. What a server that is not ready yet offered before counts for it.
+// they are few. What a server that is not ready yet offered before counts for it, and nothing
+// of one that has failed.
 func (g *Gateway) Instructions(ctx context.Context) string {
 	servers := g.all(g.c.Servers.Known(ctx, false))
+	failed := map[string]bool{}
+	for _, s := range g.c.Servers.Servers() {
+		failed[s.Name] = s.State == upstream.Failed
+	}
 	for i := range servers {
-		if len(servers[i].Tools) > 0 {
+		if len(servers[i].Tools) > 0 || failed[servers[i].Name] {
 			continue
 		}
 		pins, err := g.c.Pins.Tools(ctx, servers[i].Name)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/catalog"
@@ -33,7 +35,7 @@ func (g *Gateway) Prepare(ctx context.Context, server, name string, arguments js
 	}
 	p := engine.Prepared{Entry: e}
 	if now, is := v.changed[e.Definition.ID()]; is {
-		p.Entry, p.Changed = now.entry, now.what
+		p.Entry, p.Changed, p.Before = now.entry, now.what, now.before
 	}
 	if p.Arguments, err = p.Entry.Validate(arguments); err != nil {
 		return engine.Prepared{}, invalid(p.Entry, err)
@@ -164,6 +166,15 @@ func (g *Gateway) send(ctx context.Context, d tool.Definition, arguments json.Ra
 		return tool.Result{}, err
 	}
 	return g.c.Servers.Read(ctx, d.Server, of.URI)
+}
+
+// Await implements [engine.Bindings].
+func (g *Gateway) Await(ctx context.Context, targets []string) {
+	var all sync.WaitGroup
+	for _, target := range slices.Compact(slices.Sorted(slices.Values(targets))) {
+		all.Go(func() { _, _, _ = g.find(ctx, "", target) }) // the call itself tells why it is not there
+	}
+	all.Wait()
 }
 
 // Meant implements [engine.Bindings].

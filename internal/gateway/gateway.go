@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/gearbox-mcp/gearbox/internal/catalog"
+	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 	"github.com/gearbox-mcp/gearbox/internal/upstream"
 )
@@ -30,7 +32,11 @@ type Servers interface {
 // safe for concurrent use and shared by all processes of a data directory.
 type Pins interface {
 	Tools(ctx context.Context, server string) (map[string]tool.Definition, error)
+	// KeepTools keeps what a human accepts, or else all that a server lists, as far as it
+	// was never seen.
 	KeepTools(ctx context.Context, accept bool, definitions ...tool.Definition) error
+	// Acceptances changes when a human accepts something, in whichever process.
+	Acceptances(ctx context.Context) (int64, error)
 }
 
 // Config is what a Gateway needs. Servers, Pins and Logger are required.
@@ -56,14 +62,16 @@ type Gateway struct {
 
 // view is what the servers offer at one moment.
 type view struct {
-	catalog *catalog.Catalog // with definitions as they were accepted
-	changed map[string]changed
+	catalog     *catalog.Catalog // with definitions as they were accepted
+	changed     map[string]changed
+	acceptances int64 // that there were before
 }
 
 // changed is a tool that its server describes differently from what was accepted.
 type changed struct {
-	entry catalog.Entry // as it is now
-	what  string
+	entry  catalog.Entry // as it is now
+	before execution.Digest
+	what   string
 }
 
 // New makes a Gateway.
@@ -86,11 +94,15 @@ func (g *Gateway) Changed(string) { g.seen.Add(1) }
 // started.
 func (g *Gateway) now(ctx context.Context, wait bool) (*view, error) {
 	g.mu.Lock()
-	if !wait && g.version == g.seen.Load() {
-		defer g.mu.Unlock()
-		return g.shown, nil
-	}
+	shown, current := g.shown, g.version == g.seen.Load()
 	g.mu.Unlock()
+	if current && g.outdated(ctx, shown) {
+		g.seen.Add(1)
+		current = false
+	}
+	if current && !wait {
+		return shown, nil
+	}
 	version := g.seen.Load()
 	servers := g.c.Servers.Known(ctx, wait)
 	g.mu.Lock()
@@ -106,9 +118,24 @@ func (g *Gateway) now(ctx context.Context, wait bool) (*view, error) {
 	return v, nil
 }
 
+// outdated tells that something was accepted since, perhaps by another process, where that
+// may make a changed tool one that is not. A count that cannot be read makes it so as well:
+// making the view anew says why.
+func (g *Gateway) outdated(ctx context.Context, v *view) bool {
+	if len(v.changed) == 0 {
+		return false
+	}
+	n, err := g.c.Pins.Acceptances(ctx)
+	return err != nil || n != v.acceptances
+}
+
 // view puts accepted definitions in the place of changed ones. The mutex is held.
 func (g *Gateway) view(ctx context.Context, servers []tool.Server) (*view, error) {
-	v := &view{changed: map[string]changed{}}
+	acceptances, err := g.c.Pins.Acceptances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{changed: map[string]changed{}, acceptances: acceptances}
 	var shown []tool.Server
 	for _, s := range g.all(servers) {
 		accepted, err := g.pin(ctx, s)
@@ -148,16 +175,11 @@ func (g *Gateway) pin(ctx context.Context, s tool.Server) (map[string]tool.Defin
 	if err != nil {
 		return nil, err
 	}
-	var fresh []tool.Definition
-	for _, d := range s.Tools {
-		if _, known := accepted[d.Name]; !known {
-			fresh = append(fresh, d)
-		}
-	}
-	if len(fresh) == 0 {
+	fresh := func(d tool.Definition) bool { _, known := accepted[d.Name]; return !known }
+	if !slices.ContainsFunc(s.Tools, fresh) {
 		return accepted, nil
 	}
-	if err := g.c.Pins.KeepTools(ctx, false, fresh...); err != nil {
+	if err := g.c.Pins.KeepTools(ctx, false, s.Tools...); err != nil {
 		return nil, err
 	}
 	return g.c.Pins.Tools(ctx, s.Name) // another process may have been first
@@ -173,7 +195,7 @@ func (v *view) accept(s tool.Server, accepted map[string]tool.Definition, o cata
 			one.Tools = []tool.Definition{d}
 			entries := catalog.New([]tool.Server{one}, o).Entries()
 			if len(entries) == 1 {
-				v.changed[d.ID()] = changed{entries[0], differences(before, d)}
+				v.changed[d.ID()] = changed{entries[0], catalog.Pin(before), differences(before, d)}
 			}
 			d = before
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gearbox-mcp/gearbox/internal/authz"
 	"github.com/gearbox-mcp/gearbox/internal/bridge"
+	"github.com/gearbox-mcp/gearbox/internal/catalog"
 	"github.com/gearbox-mcp/gearbox/internal/engine"
 	"github.com/gearbox-mcp/gearbox/internal/execution"
 	"github.com/gearbox-mcp/gearbox/internal/gateway"
@@ -30,6 +31,7 @@ type fleet struct {
 	down   map[string]string
 	answer func(server, name string, arguments json.RawMessage) (tool.Result, error)
 	calls  int
+	waited int // for all servers
 }
 
 func (f *fleet) Servers() []upstream.Status {
@@ -48,6 +50,7 @@ func (f *fleet) Known(_ context.Context, wait bool) []tool.Server {
 		all = append(all, tool.Server{Name: name, Tools: tools})
 	}
 	if wait {
+		f.waited++
 		for name, tools := range f.late {
 			all = append(all, tool.Server{Name: name, Tools: tools})
 		}
@@ -93,6 +96,7 @@ type world struct {
 	t     *testing.T
 	fleet *fleet
 	door  *authz.Door
+	pins  *store.SQLite
 }
 
 func newWorld(t *testing.T, trust bool) *world {
@@ -124,7 +128,7 @@ func newWorld(t *testing.T, trust bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{g, t, f, door}
+	return &world{g, t, f, door, s}
 }
 
 // permit is one for the subject, as an operator's rule gives it.
@@ -223,6 +227,21 @@ func TestAServerThatIsStillStartedIsWaitedForAndOneThatFailedIsNot(t *testing.T)
 	}
 }
 
+func TestImportingOneServerWaitsForNoOther(t *testing.T) {
+	w := newWorld(t, false)
+	head, body := w.Ask(t.Context(), bridge.CallHead{Want: bridge.WantModule})
+	if head.Error != nil || !strings.Contains(string(body), `"server":"late"`) || !strings.Contains(string(body), `"server":"down"`) {
+		t.Errorf("%+v %s", head.Error, body)
+	}
+	head, body = w.Ask(t.Context(), bridge.CallHead{Want: bridge.WantModule, Server: "files"})
+	if head.Error != nil || !strings.Contains(string(body), "read_file") {
+		t.Errorf("%+v %s", head.Error, body)
+	}
+	if w.fleet.waited != 0 || len(w.fleet.late) != 1 {
+		t.Errorf("all were waited for %d times, and %d are not started", w.fleet.waited, len(w.fleet.late))
+	}
+}
+
 func TestAChangedToolIsShownAsItWasUntilTheChangeIsAccepted(t *testing.T) {
 	w := newWorld(t, true)
 	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed != "" || !p.ReadOnly {
@@ -235,14 +254,34 @@ func TestAChangedToolIsShownAsItWasUntilTheChangeIsAccepted(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 	p := w.prepare("files", "read-file", `{"path":"a"}`)
-	if !strings.Contains(p.Changed, "description") || !strings.Contains(p.Changed, "Ignore all rules") {
-		t.Fatalf("%q", p.Changed)
+	if !strings.Contains(p.Changed, "description") || !strings.Contains(p.Changed, "Ignore all rules") || p.Before != catalog.Pin(reading("Reads a file.")) {
+		t.Fatalf("%q, before %s", p.Changed, p.Before)
 	}
 	if _, err := w.Perform(t.Context(), p, w.permit(p.Subject, p.ID())); err != nil {
 		t.Fatal(err)
 	}
 	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed != "" {
 		t.Errorf("it is still changed: %q", p.Changed)
+	}
+}
+
+func TestWhatAnotherProcessAcceptsIsAcceptedHereAtOnce(t *testing.T) {
+	w := newWorld(t, true)
+	w.prepare("files", "read-file", `{"path":"a"}`)
+	changed := reading("Reads a file, slowly.")
+	w.fleet.ready["files"] = []tool.Definition{changed}
+	w.Changed("files")
+	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed == "" {
+		t.Fatal("it is not changed")
+	}
+	if err := w.pins.KeepTools(t.Context(), true, changed); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed != "" {
+		t.Errorf("it is still changed: %q", p.Changed)
+	}
+	if text, err := w.Describe(t.Context(), []string{"files.read_file"}, "full"); err != nil || !strings.Contains(text, "slowly") {
+		t.Errorf("%s %v", text, err)
 	}
 }
 
@@ -293,6 +332,54 @@ func TestWhatAProgramMeansIsKnownWithoutWaiting(t *testing.T) {
 	}
 	if _, known := w.Meant("files.nothing"); known {
 		t.Error("a tool that is not there is meant")
+	}
+}
+
+func TestWhatAProgramMeansIsKnownOnceTheServersThatItNamesAreThere(t *testing.T) {
+	w := newWorld(t, false)
+	w.Await(t.Context(), []string{"late.go", "down.x", "nobody.x", "late.go"})
+	if p, known := w.Meant("late.go"); !known || p.Target != "late.go" {
+		t.Errorf("%+v %t", p, known)
+	}
+	if _, known := w.Meant("down.x"); known || w.fleet.waited != 0 {
+		t.Errorf("known %t, and all servers were waited for %d times", known, w.fleet.waited)
+	}
+}
+
+func TestOneUnknownNameAmongSeveralKeepsNoneOfTheOthersFromBeingDescribed(t *testing.T) {
+	w := newWorld(t, false)
+	text, err := w.Describe(t.Context(), []string{"files.reed_file", "files.read_file", "down.x", "late.go"}, "signature")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"def read_file(", "def go(", "# not described: files.reed_file: there is no files.reed_file; did you mean files.read_file?\n", "# not described: down.x: ",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+	if _, err := w.Describe(t.Context(), []string{"files.reed_file", "nobody.x"}, ""); class(t, err) != tool.NotFound || !strings.Contains(err.Error(), "read_file") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheExampleInTheInstructionsIsAServerThatCanBeImported(t *testing.T) {
+	w := newWorld(t, false)
+	for _, name := range []string{"down", "files"} { // what both offered before
+		if err := w.pins.KeepTools(t.Context(), false, tool.Definition{Server: name, Name: "old"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.fleet.ready = map[string][]tool.Definition{}
+	g, err := gateway.New(gateway.Config{
+		Servers: w.fleet, Pins: w.pins, Logger: slog.New(slog.DiscardHandler), Specs: []upstream.Spec{{Name: "down"}, {Name: "files"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := g.Instructions(t.Context()); !strings.Contains(text, "(from tools import files)") || strings.Contains(text, "import down") {
+		t.Errorf("%s", text)
 	}
 }
 

@@ -11,9 +11,10 @@ import (
 
 // Change is a tool whose server describes it differently from what was accepted.
 type Change struct {
-	// Now is the definition that the server has now, and Pin the digest of it.
+	// Now is the definition that the server has now, Pin the digest of it, and Before that
+	// of the accepted one.
 	Now         tool.Definition
-	Pin         execution.Digest
+	Pin, Before execution.Digest
 	Differences []catalog.Difference
 }
 
@@ -32,7 +33,7 @@ func (g *Gateway) Changes(ctx context.Context, server string) ([]Change, error) 
 	for _, e := range s.Entries {
 		if now, is := v.changed[e.Definition.ID()]; is {
 			d := now.entry.Definition
-			all = append(all, Change{Now: d, Pin: now.entry.Pin, Differences: catalog.Changed(e.Definition, d)})
+			all = append(all, Change{Now: d, Pin: now.entry.Pin, Before: now.before, Differences: catalog.Changed(e.Definition, d)})
 		}
 	}
 	return all, nil

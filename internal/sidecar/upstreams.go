@@ -204,7 +204,8 @@ func (u *Upstreams) Accept(ctx context.Context, changes []gateway.Change, proof 
 		events = append(events, audit.Event{
 			Time: time.Now(), Type: audit.Config, Principal: execution.Local, Client: by, Decision: "taken",
 			Permission: policy.Permission{Kind: policy.Tool, Target: c.Now.ID()}.String(),
-			Reason:     "the operator accepted a changed definition", Details: map[string]string{"definition": c.Pin.String()},
+			Reason:     "the operator accepted a changed definition",
+			Details:    map[string]string{"definition": c.Pin.String(), "definition_before": c.Before.String()},
 		})
 	}
 	if err := u.journal.Record(ctx, events...); err != nil {

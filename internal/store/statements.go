@@ -16,7 +16,8 @@ type statements struct {
 	stateOf, free, vacuum                             *sql.Stmt
 	dropRequest, dropFiles, dropResult, dropOperation *sql.Stmt
 	dropApproval, forgetApproval, forgets             *sql.Stmt
-	keepTool, acceptTool, keepSnippet, dropSnippet    *sql.Stmt
+	keepTool, acceptTool, lastSeen, trimTools         *sql.Stmt
+	keepSnippet, dropSnippet                          *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -76,9 +77,14 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.vacuum, "PRAGMA incremental_vacuum(256)"},
 		{&s.keepSnippet, "INSERT INTO snippets (name, pin) VALUES (?, ?) ON CONFLICT DO UPDATE SET pin = excluded.pin"},
 		{&s.dropSnippet, "DELETE FROM snippets WHERE name = ?"},
-		{&s.keepTool, "INSERT INTO tools (server, name, definition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
-		{&s.acceptTool, `INSERT INTO tools (server, name, definition) VALUES (?, ?, ?)
-			ON CONFLICT DO UPDATE SET definition = excluded.definition`},
+		{&s.keepTool, "INSERT INTO tools (server, name, definition, seen) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
+		{&s.acceptTool, `INSERT INTO tools (server, name, definition, accepted)
+			SELECT ?, ?, ?, 1 + coalesce(max(accepted), 0) FROM tools WHERE accepted > 0
+			ON CONFLICT DO UPDATE SET definition = excluded.definition, accepted = excluded.accepted`},
+		{&s.lastSeen, "SELECT coalesce(max(seen), 0) FROM tools WHERE server = ?"},
+		{&s.trimTools, `DELETE FROM tools WHERE server = ?1 AND name IN (
+			SELECT name FROM tools WHERE server = ?1 AND accepted = 0 AND name NOT IN (SELECT value FROM json_each(?2))
+			ORDER BY seen, name LIMIT -1 OFFSET ?3)`},
 		{&s.dropRequest, "DELETE FROM requests WHERE n = ?"},
 		{&s.dropFiles, "DELETE FROM files WHERE n = ?"},
 		{&s.dropResult, "DELETE FROM results WHERE n = ?"},

@@ -36,7 +36,7 @@ func TestACallReachesAnHonestServer(t *testing.T) {
 	}
 }
 
-func TestTwentyMegabytesPassAndMoreThanIsAcceptedFailsTheServer(t *testing.T) {
+func TestTwentyMegabytesPassAndMoreThanIsAcceptedFailsThatCallAlone(t *testing.T) {
 	t.Parallel()
 	f := fleetOf(t, Options{MaxMessage: 21 << 20}, spec(t, "honest", "large"))
 	r, err := f.Call(bounded(t), "honest", "large", fmt.Appendf(nil, `{"bytes":%d}`, 20<<20))
@@ -44,12 +44,15 @@ func TestTwentyMegabytesPassAndMoreThanIsAcceptedFailsTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = f.Call(bounded(t), "honest", "large", fmt.Appendf(nil, `{"bytes":%d}`, 22<<20))
-	var gone *UnavailableError
-	if !errors.As(err, &gone) || !strings.Contains(err.Error(), "longer than is accepted") {
+	var refused *ProtocolError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "longer than is accepted") {
 		t.Errorf("%v", err)
 	}
 	if r, err := f.Call(bounded(t), "honest", "one", []byte(`{"bytes":5}`)); err != nil || r.Blocks[0].Text != "xxxxx" {
 		t.Errorf("%+v, %v", r, err)
+	}
+	if s := status(t, f); s.Restarts != 0 {
+		t.Errorf("the session ended: %+v", s)
 	}
 }
 

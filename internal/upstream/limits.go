@@ -24,11 +24,14 @@ const (
 	maxNoiseBytes = 64 << 20
 	notices       = 500 // notifications a second that are taken; faster ones wait
 	maxSample     = 200 // bytes of the first ignored line that are shown
-	maxTail       = 8 << 10
-	maxAsks       = 64 // requests of a server that wait for our answer
-	maxHeader     = 1 << 20
-	maxReason     = 64 << 10 // read of an HTTP answer that is no message
-	maxRedirects  = 5
+	// maxSkipped is how many times the longest message a line may have for what is behind it
+	// to be read.
+	maxSkipped   = 8
+	maxTail      = 8 << 10
+	maxAsks      = 64 // requests of a server that wait for our answer
+	maxHeader    = 1 << 20
+	maxReason    = 64 << 10 // read of an HTTP answer that is no message
+	maxRedirects = 5
 )
 
 // How long things may take.

@@ -24,8 +24,9 @@ func newLines(r io.Reader, limit int, n *noise) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: limit, noise: n}
 }
 
-// next is the next message. It fails at the end of the stream, at a line that is too
-// long, and when too much noise comes between two messages.
+// next is the next message. It fails at the end of the stream, when too much noise comes
+// between two messages, and at a line that is too long, unless that is a response which says
+// what it answers: then whoever waits for it gets an error, and nobody else does.
 func (l *lines) next() (jsonrpc.Message, error) {
 	for len(l.queue) == 0 {
 		line, err := l.line()
@@ -48,7 +49,8 @@ func (l *lines) next() (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// line reads up to the end of a line.
+// line reads up to the end of a line. Of one that is too long it returns, in its place, the
+// response that tells so.
 func (l *lines) line() ([]byte, error) {
 	var whole []byte
 	for {
@@ -58,12 +60,38 @@ func (l *lines) line() ([]byte, error) {
 		}
 		whole = append(whole, piece...)
 		if tooLong := l.fits(len(whole)); tooLong != nil {
-			return nil, tooLong
+			return l.instead(whole, err, tooLong)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return whole, err
 		}
 	}
+}
+
+// instead reads on to the end of a line that is too long, of which head is the beginning, and
+// err how reading that ended. The line without its result is what it answers.
+func (l *lines) instead(head []byte, err, tooLong error) ([]byte, error) {
+	tail := bytes.Clone(head[max(0, len(head)-maxSample):])
+	for read := len(head); errors.Is(err, bufio.ErrBufferFull); {
+		var piece []byte
+		piece, err = l.r.ReadSlice('\n')
+		if read += len(piece); read > maxSkipped*l.max {
+			return nil, tooLong
+		}
+		tail = append(tail, piece...)
+		tail = tail[max(0, len(tail)-maxSample):]
+	}
+	if err != nil {
+		return nil, tooLong
+	}
+	m := unreadable(head, tooLong)
+	if m == nil {
+		m = unreadableAtEnd(tail, tooLong)
+	}
+	if m == nil {
+		return nil, tooLong
+	}
+	return jsonrpc.EncodeMessage(m)
 }
 
 func (l *lines) fits(n int) error {

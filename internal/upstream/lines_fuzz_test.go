@@ -55,7 +55,36 @@ func TestAResponseThatCannotBeReadIsAnErrorToWhomItAnswers(t *testing.T) {
 		m, err := newLines(strings.NewReader(line+"\n"), 1<<20, n).next()
 		r, _ := m.(*jsonrpc.Response)
 		if answers != (err == nil && r != nil && r.ID.Raw() == int64(7) && r.Error != nil) {
-			t.Errorf("%.60s: %v, %v", line, m, err)
+			t.Errorf("%.60s: %T, %v", line, m, err)
+		}
+	}
+}
+
+func TestALineThatIsTooLongFailsWhoeverItAnswersAndTheNextIsRead(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	for line, answers := range map[string]any{
+		`{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`:                         int64(7),
+		`{"result":{"text":"` + long + `"},"jsonrpc":"2.0","id":7}`:                int64(7),
+		`{ "result" : "` + long + `" , "jsonrpc" : "2.0" , "id" : "seven" }` + " ": "seven",
+		`{"result":{"text":"` + long + `","jsonrpc":"2.0","id":7}}`:                nil,
+		`{"jsonrpc":"2.0","method":"x","params":{"text":"` + long + `"}}`:          nil,
+		long: nil,
+		`{"jsonrpc":"2.0","id":7,"result":"` + strings.Repeat("x", 900_000): nil, // it goes on for too long
+	} {
+		l := newLines(strings.NewReader(line+"\n"+`{"jsonrpc":"2.0","id":8,"result":{}}`+"\n"), 100_000, &noise{})
+		m, err := l.next()
+		if answers == nil {
+			if !errors.Is(err, ErrTooLarge) {
+				t.Errorf("%.60s: %T, %v", line, m, err)
+			}
+			continue
+		}
+		r, _ := m.(*jsonrpc.Response)
+		if err != nil || r == nil || r.ID.Raw() != answers || r.Error == nil || !strings.Contains(r.Error.Error(), "longer than is accepted") {
+			t.Errorf("%.60s: %T, %v", line, m, err)
+		}
+		if m, err := l.next(); err != nil || m.(*jsonrpc.Response).ID.Raw() != int64(8) {
+			t.Errorf("after %.60s: %T, %v", line, m, err)
 		}
 	}
 }

@@ -274,6 +274,44 @@ func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatIsTooLongFailsItsCallAndNoOther(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]*mcp.StreamableHTTPOptions{"a stream": nil, "JSON": {JSONResponse: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, begun, end := tools(), make(chan struct{}), make(chan struct{})
+			mcp.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				close(begun)
+				select {
+				case <-end:
+				case <-ctx.Done():
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "waited"}}}, nil, nil
+			})
+			f := fleetOf(t, Options{MaxMessage: 1 << 20}, at(serve(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, o)).URL))
+			waited := make(chan error, 1)
+			go func() {
+				r, err := f.Call(bounded(t), "web", "wait", nil)
+				if err == nil && (len(r.Blocks) != 1 || r.Blocks[0].Text != "waited") {
+					err = fmt.Errorf("%+v", r)
+				}
+				waited <- err
+			}()
+			<-begun
+			if _, err := f.Call(bounded(t), "web", "large", []byte(`{"bytes":2000000}`)); err == nil || !strings.Contains(err.Error(), "longer than is accepted") {
+				t.Errorf("%v", err)
+			}
+			close(end)
+			if err := <-waited; err != nil {
+				t.Errorf("the other call: %v", err)
+			}
+			if s := status(t, f); s.Restarts != 0 {
+				t.Errorf("the session ended: %+v", s)
+			}
+		})
+	}
+}
+
 func TestAStreamThatNobodyOpensDoesNotHoldTheStart(t *testing.T) {
 	t.Parallel()
 	inner := stateful()

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -27,9 +28,7 @@ func unreadable(line []byte, why error) jsonrpc.Message {
 			if !ours || !id.IsValid() {
 				return nil
 			}
-			return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
-				Code: jsonrpc.CodeParseError, Message: "the server's answer cannot be read: " + why.Error(),
-			}}
+			return instead(id, why)
 		case "method":
 			return nil
 		}
@@ -47,4 +46,32 @@ func unreadable(line []byte, why error) jsonrpc.Message {
 		}
 	}
 	return nil
+}
+
+// lastMembers are the end of a response that has its result first, as many write it.
+var lastMembers = regexp.MustCompile(`,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15}|"[^"\\]*")\s*\}\s*$`)
+
+// unreadableAtEnd is as unreadable, for a line that says at its end what it answers. Of such
+// a line a server can make an answer to any of its own calls, as of every line.
+func unreadableAtEnd(tail []byte, why error) jsonrpc.Message {
+	found := lastMembers.FindSubmatch(tail)
+	if found == nil {
+		return nil
+	}
+	var value any
+	if json.Unmarshal(found[1], &value) != nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(value)
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	return instead(id, why)
+}
+
+// instead is a response in the place of one that was not read.
+func instead(id jsonrpc.ID, why error) *jsonrpc.Response {
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
+		Code: jsonrpc.CodeParseError, Message: "the server's answer cannot be read: " + why.Error(),
+	}}
 }

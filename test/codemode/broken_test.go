@@ -136,6 +136,10 @@ func TestOneBrokenServerAmongFiveHoldsUpNobody(t *testing.T) {
 	if fmt.Sprint(got) != "[0 1 2 3]" {
 		t.Errorf("%v", got)
 	}
+	got = value[[]any](b, "import tools\nfrom tools import s0, s3\n[s0.echo(n=7), tools.s1.echo(n=8), s3.echo(n=9), 'hangs' in dir(tools)]", nil)
+	if text := marshal(t, got); text != `[{"n":7},{"n":8},{"n":9},true]` {
+		t.Errorf("%s", text)
+	}
 	if a := b.use("call_tool", map[string]any{"name": "s1.echo", "arguments": map[string]any{"n": 5}}); !strings.Contains(a.text, `"n":5`) {
 		t.Errorf("%s", a.raw)
 	}

@@ -92,8 +92,38 @@ func TestAChangedDefinitionIsShownAsItWasAndCalledOnlyAfterAHumanHasSeenTheChang
 	if a.Status != "ok" || !strings.Contains(string(a.Value), `"context"`) || len(sent(p, "send")) != 2 {
 		t.Errorf("%s, %d calls", a.raw, len(sent(p, "send")))
 	}
+	recorded, _, _ := command(t, nil, "audit", "list", "--type", "config", "--json", "--data-dir", b.dir)
+	has(t, recorded, "a human accepted a changed definition", "tool(s.send)", `"definition_before":`)
 	// It is accepted now, shown as it is, and asked about no more.
 	has(t, b.use("describe_tools", map[string]any{"names": []string{"s.send"}}).text, "id_rsa")
+	if got := value[any](b, "from tools import s\ns.send(to='c', context='d')", nil); marshal(t, got) != `{"context":"d","to":"c"}` {
+		t.Errorf("%v", got)
+	}
+}
+
+// What the operator accepts in another process counts at once for the one that runs.
+func TestADefinitionThatTheOperatorAcceptsIsAskedAboutNoMoreByWhoRuns(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, "", before, calls)
+	s := setting{servers: servers{"s": p.entry()}}
+	b := open(t, s)
+	value[any](b, "from tools import s\ns.send(to='a')", nil)
+	p.offers("", after, calls)
+	b.execute("from tools import s\ns.announce()", nil)
+	eventually(t, "the change", func() string {
+		text := b.use("describe_tools", map[string]any{"names": []string{"s.send"}}).text
+		if !strings.Contains(text, "changed since it was accepted") {
+			return text
+		}
+		return ""
+	})
+	accept := []string{"upstream", "accept", "s", "--mcp-servers", s.servers.file(t), "--data-dir", b.dir}
+	out, errOut, _ := command(t, nil, accept...) // there is no terminal: it says how to accept what it shows
+	has(t, out, "id_rsa")
+	_, digest, _ := strings.Cut(errOut, "--seen ")
+	if out, errOut, exit := command(t, nil, append(accept, "--seen", strings.Fields(digest + " none")[0])...); exit != 0 {
+		t.Fatalf("%s%s", out, errOut)
+	}
 	if got := value[any](b, "from tools import s\ns.send(to='c', context='d')", nil); marshal(t, got) != `{"context":"d","to":"c"}` {
 		t.Errorf("%v", got)
 	}

@@ -125,7 +125,7 @@ r`, nil)
 	if got[2] != float64((62<<20)/10*10) {
 		t.Errorf("62 MiB: %v", got[2])
 	}
-	has(t, marshal(t, got[4]), "ServerUnavailable", "longer than is accepted", "67108864 bytes")
+	has(t, marshal(t, got[4]), "ToolError", "longer than is accepted", "67108864 bytes")
 	for _, i := range []int{3, 5} {
 		if _, ok := got[i].(map[string]any); !ok {
 			t.Errorf("the next call: %v", got[i])

@@ -207,7 +207,7 @@ def _call(
     server: str, tool: str, arguments: Mapping[str, Any] | None, timeout: float
 ) -> tuple[dict[str, Any], bytes]:
     head = {"want": "call", "server": server, "tool": tool, "timeout": timeout or 0}
-    return head, tools_values.encode(arguments or {})
+    return head, tools_values.encode({} if arguments is None else arguments)
 
 
 def _call_async(client: tools_functions.Client) -> Callable[..., Any]:

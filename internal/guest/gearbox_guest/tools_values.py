@@ -135,6 +135,8 @@ def check(head: Mapping[str, Any]) -> None:
 
 def encode(arguments: Mapping[str, Any]) -> bytes:
     """Encode arguments, by their raw names, as a JSON object. Raises InvalidArguments."""
+    if not isinstance(arguments, Mapping):
+        raise _wrong(f"the arguments are a dict of names and values, and not {type(arguments).__name__}")
     text = ",".join(f"{_encode(str(name))}:{_encoded(name, value)}" for name, value in arguments.items())
     try:
         body = f"{{{text}}}".encode()
