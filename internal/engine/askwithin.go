@@ -31,7 +31,7 @@ func (e *Engine) askWithin(ctx context.Context, op *operation, p Prepared) (Answ
 		return Answered{}, unapproved(p, "A human would have to approve it, and too many runs wait for one already: try again later.")
 	}
 	defer resume()
-	w := &waitingCall{run: op.id, patient: left, resume: resume}
+	w := &waitingCall{run: op, patient: left, resume: resume}
 	defer e.callers.remove(w)
 	id, err := e.submit(ctx, execution.Request{
 		Principal: op.request.Principal, Client: op.request.Client, Gear: op.request.Gear, Language: execution.Tool, Code: source,
