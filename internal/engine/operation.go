@@ -97,6 +97,16 @@ func (op *operation) output() (stdout, stderr execution.Output) {
 	return op.stdout.Output(), op.stderr.Output()
 }
 
+// ended reports whether the end is known, though the operation may not be forgotten yet.
+func (op *operation) ended() bool {
+	select {
+	case <-op.done:
+		return !op.lost && op.answer.Status.Final()
+	default:
+		return false
+	}
+}
+
 // running is the answer for an operation that has not ended, as far as the record says. It
 // tells what a human is asked about the calls of its program.
 func (op *operation) running() execution.Result {
