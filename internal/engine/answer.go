@@ -66,8 +66,9 @@ func (e *Engine) Output(ctx context.Context, p execution.Principal, id execution
 
 func (e *Engine) streams(ctx context.Context, p execution.Principal, id execution.ID) (map[string]execution.Output, bool, error) {
 	if op := e.find(p, id); op != nil {
+		final := op.ended() // before the output is read, which may still grow otherwise
 		out, errOut := op.output()
-		return map[string]execution.Output{"stdout": out, "stderr": errOut}, false, nil
+		return map[string]execution.Output{"stdout": out, "stderr": errOut}, final, nil
 	}
 	rec, err := e.load(ctx, p, id)
 	if err != nil {

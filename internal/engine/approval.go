@@ -43,7 +43,11 @@ func (e *Engine) pend(op *operation, res execution.Result) error {
 	if op.approval == nil { // else a human knows of it already
 		change.MaxPending = e.c.MaxPending()
 	}
+	e.callers.asks(op.id, op.question) // before the answer can be taken up
 	err := e.c.Journal.Commit(context.WithoutCancel(op.ctx), op.id, op.state, execution.StatePending, change, op.decided...)
+	if err != nil {
+		e.callers.askedNoMore(op.id)
+	}
 	if errors.Is(err, ErrManyPending) {
 		return err
 	}
@@ -182,6 +186,7 @@ func (e *Engine) resume(ctx context.Context, r execution.Record) (taken bool, er
 		}
 		return false, err
 	}
+	e.callers.askedNoMore(op.id)
 	op.left = left
 	go e.life(op) //nolint:contextcheck // the operation has a context of its own
 	return true, nil

@@ -17,7 +17,8 @@ const defaultMaxPause = 10 * time.Minute
 // askWithin has a human asked about a call of a program that runs, and waits for what comes
 // of it. The call is an operation of its own: the rules that are in force now decide on it,
 // and every way to a human serves it.
-func (e *Engine) askWithin(ctx context.Context, op *operation, p Prepared) (Answered, error) {
+func (e *Engine) askWithin(op *operation, one *call, p Prepared) (Answered, error) {
+	ctx := one.ctx
 	left := e.mostPause() - op.watch.pausedFor()
 	if left <= 0 {
 		return Answered{}, unapproved(p, "This run has waited for humans for as long as it may.")
@@ -26,12 +27,14 @@ func (e *Engine) askWithin(ctx context.Context, op *operation, p Prepared) (Answ
 	if err != nil {
 		return Answered{}, unapproved(p, "A human would have to approve it, and the arguments are too long to be shown to one: pass less.")
 	}
-	resume, ok := op.rest()
+	wake, ok := op.rest()
 	if !ok {
 		return Answered{}, unapproved(p, "A human would have to approve it, and too many runs wait for one already: try again later.")
 	}
+	goOn := one.pause()
+	resume := func() { goOn(); wake() }
 	defer resume()
-	w := &waitingCall{run: op.id, patient: left, resume: resume}
+	w := &waitingCall{run: op, patient: left, resume: resume}
 	defer e.callers.remove(w)
 	id, err := e.submit(ctx, execution.Request{
 		Principal: op.request.Principal, Client: op.request.Client, Gear: op.request.Gear, Language: execution.Tool, Code: source,

@@ -18,7 +18,7 @@ type callers struct {
 
 // waitingCall is one call that a program waits for. A nil one is that of no program.
 type waitingCall struct {
-	run     execution.ID
+	run     *operation
 	patient time.Duration // how long a human may be asked
 	resume  func()        // has the time of the run pass again; it may be called again
 
@@ -57,6 +57,23 @@ func (c *callers) remove(w *waitingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, w.id)
+	w.run.open.remove(w.id)
+}
+
+// asks keeps the question that is put about a call, if a program waits for it.
+func (c *callers) asks(id execution.ID, q *execution.Approval) {
+	c.mu.Lock() // so that it is not put after the call was removed
+	defer c.mu.Unlock()
+	if w := c.waits[id]; w != nil {
+		w.run.open.put(id, q)
+	}
+}
+
+// askedNoMore is told that the answer to that is taken up, or that it was not put.
+func (c *callers) askedNoMore(id execution.ID) {
+	if w := c.of(id); w != nil {
+		w.run.open.remove(id)
+	}
 }
 
 // of is the call of a program that the operation is, nil when none waits for it.
@@ -73,7 +90,7 @@ func (c *callers) asked(run execution.ID) []execution.ID {
 	defer c.mu.Unlock()
 	var ids []execution.ID
 	for id, w := range c.waits {
-		if w.run == run && w.at(undecided) {
+		if w.run.id == run && w.at(undecided) {
 			ids = append(ids, id)
 		}
 	}

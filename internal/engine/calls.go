@@ -16,9 +16,9 @@ const maxLookups = 1000
 // callLimit is the class of the error of a call that is one too many.
 const callLimit = "CallLimitExceeded"
 
-// answerer answers one call frame by its id. It returns when the context ends: then nobody
-// is left to hear it.
-type answerer func(ctx context.Context, id uint32, head bridge.CallHead, body []byte) (bridge.AnswerHead, []byte)
+// answerer answers one call. It returns when the context of that ends: then nobody is left
+// to hear it, or its time is over.
+type answerer func(*call) (bridge.AnswerHead, []byte)
 
 // calls are the tool calls of one run: what is due, and what was made. take belongs to
 // the goroutine that reads the bridge.
@@ -52,6 +52,7 @@ type call struct {
 	entry  int // in the ledger
 	ctx    context.Context
 	cancel context.CancelFunc
+	watch  *stopwatch // of the time that the program gave it; nil when it gave none
 }
 
 func (e *Engine) callsOf(op *operation, conn bridge.Conn) *calls {
@@ -120,7 +121,7 @@ func (c *calls) admit(one *call) (*call, *bridge.CallError, error) {
 	} else {
 		c.lookedUp++
 	}
-	one.ctx, one.cancel = context.WithCancel(c.ctx)
+	one.begin(c.ctx, c.clock)
 	c.due[one.id] = one
 	c.held += one.size
 	return one, nil, nil
@@ -143,15 +144,17 @@ func (c *calls) tooMany(calls bool, size int) string {
 
 // answer has one call answered. Its id is free before the program can have read that.
 func (c *calls) answer(one *call) {
-	defer one.cancel()
+	defer one.end()
 	began := c.clock.Now()
-	answer, value := c.to(one.ctx, one.id, one.head, one.body)
+	answer, value := c.to(one)
 	if size := len(value); size > maxAnswer {
 		answer, value = tooLarge(one.head, size), nil
 	}
 	c.mu.Lock()
-	if one.ctx.Err() == nil { // otherwise nobody learns how it went, and it stays cancelled
-		c.ledger.close(one.entry, c.clock.Now().Sub(began), answer.Error)
+	if took := c.clock.Now().Sub(began); one.ctx.Err() == nil || one.late() {
+		c.ledger.close(one.entry, took, answer.Error)
+	} else {
+		c.ledger.giveUp(one.entry, took) // nobody learns how it went
 	}
 	c.held -= one.size
 	delete(c.due, one.id)

@@ -229,7 +229,7 @@ task = asyncio.create_task(s.aio.echo(n=1))
 await asyncio.sleep(0.01)
 task.cancel()
 await tools.aio.call("S", "wait", {"n": 2})`})
-	if got := value[map[string]int](t, r); got["n"] != 2 || r.ToolCalls[0].Status != "cancelled" || r.ToolCalls[1].Status != "ok" {
+	if got := value[map[string]int](t, r); got["n"] != 2 || r.ToolCalls[0].Status != "cancelled" || r.ToolCalls[0].DurationMS <= 0 || r.ToolCalls[1].Status != "ok" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -212,7 +212,7 @@ func (e *Engine) life(op *operation) {
 func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
 	began := e.c.Clock.Now()
 	if op := e.find(p, id); op != nil {
-		if !e.await(ctx, op, d) {
+		if !e.await(ctx, op, d, nil) {
 			return op.running(), nil
 		}
 		if !op.lost {
@@ -227,21 +227,23 @@ func (e *Engine) Wait(ctx context.Context, p execution.Principal, id execution.I
 	return e.told(rec), nil
 }
 
-func (e *Engine) await(ctx context.Context, op *operation, d time.Duration) bool {
+// await waits for the end, at most for d and until something is asked, and tells whether it
+// is there.
+func (e *Engine) await(ctx context.Context, op *operation, d time.Duration, asked <-chan struct{}) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := e.c.Clock.AfterFunc(d, cancel)
 	defer stop()
 	select {
 	case <-op.done:
-		return true
 	case <-ctx.Done():
-		select {
-		case <-op.done:
-			return true
-		default:
-			return false
-		}
+	case <-asked:
+	}
+	select {
+	case <-op.done:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -59,6 +59,13 @@ func (l *ledger) close(entry int, took time.Duration, failure *bridge.CallError)
 	}
 }
 
+// giveUp enters how long a call lasted that was given up, and stays cancelled.
+func (l *ledger) giveUp(entry int, took time.Duration) {
+	if entry > 0 {
+		l.list[entry-1].DurationMS = milliseconds(took)
+	}
+}
+
 // tell puts the calls into an answer.
 func (l *ledger) tell(r *execution.Result) {
 	r.ToolCalls = l.list

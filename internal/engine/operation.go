@@ -55,6 +55,7 @@ type operation struct {
 	seat     *seat      // the child that it has; nil before and without one
 	watch    *stopwatch // of the program, while it runs
 	resting  rests
+	open     openQuestions // about its calls
 	usage    execution.Usage
 	decided  []audit.Event // what the door decided, until a commit has it
 	// question is what a human has to be asked, when it ends with that; approval is the
@@ -96,7 +97,18 @@ func (op *operation) output() (stdout, stderr execution.Output) {
 	return op.stdout.Output(), op.stderr.Output()
 }
 
-// running is the answer for an operation that has not ended, as far as the record says.
+// ended reports whether the end is known, though the operation may not be forgotten yet.
+func (op *operation) ended() bool {
+	select {
+	case <-op.done:
+		return !op.lost && op.answer.Status.Final()
+	default:
+		return false
+	}
+}
+
+// running is the answer for an operation that has not ended, as far as the record says. It
+// tells what a human is asked about the calls of its program.
 func (op *operation) running() execution.Result {
 	select {
 	case <-op.unwritten:
@@ -105,7 +117,7 @@ func (op *operation) running() execution.Result {
 	}
 	r := op.base(execution.StatusRunning)
 	out, errOut := op.output()
-	return answer(r, out, errOut)
+	return op.open.tell(answer(r, out, errOut))
 }
 
 // base is an answer with what is known of every operation.

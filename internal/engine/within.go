@@ -19,18 +19,18 @@ const ReadResource = "resources:read"
 
 // answerTo answers one call frame of a program that runs.
 func (e *Engine) answerTo(op *operation) answerer {
-	return func(ctx context.Context, id uint32, head bridge.CallHead, body []byte) (bridge.AnswerHead, []byte) {
-		switch head.Want {
+	return func(one *call) (bridge.AnswerHead, []byte) {
+		switch head := one.head; head.Want {
 		case bridge.WantCall:
-			return e.callWithin(ctx, op, id, head.Server, head.Tool, body)
+			return e.callWithin(op, one, head.Tool, one.body)
 		case bridge.WantRead:
 			uri, err := json.Marshal(map[string]string{"uri": head.URI})
 			if err != nil {
 				return failure(&tool.Error{Class: tool.Invalid, Message: err.Error(), Server: head.Server}), nil
 			}
-			return e.callWithin(ctx, op, id, head.Server, ReadResource, uri)
+			return e.callWithin(op, one, ReadResource, uri)
 		default:
-			return e.c.Tools.Ask(ctx, head)
+			return e.c.Tools.Ask(one.ctx, head)
 		}
 	}
 }
@@ -38,29 +38,31 @@ func (e *Engine) answerTo(op *operation) answerer {
 // callWithin makes a call for a program that runs. What the rules allow is called at once;
 // what they ask a human about becomes an operation of its own, for which the program waits
 // while its time stands still.
-func (e *Engine) callWithin(ctx context.Context, op *operation, id uint32, server, name string, arguments []byte) (bridge.AnswerHead, []byte) {
-	a, err := e.within(ctx, op, id, server, name, arguments)
+func (e *Engine) callWithin(op *operation, one *call, name string, arguments []byte) (bridge.AnswerHead, []byte) {
+	a, err := e.within(op, one, name, arguments)
+	err = one.inTime(err, one.head.Server, name)
 	if err == nil {
 		return a.Head, a.Body
 	}
 	failed, ok := errors.AsType[*tool.Error](err)
 	switch {
-	case ok && a.Head.Error != nil:
+	case ok && a.Head.Error != nil && !one.late():
 		return a.Head, a.Body // the tool's own words
 	case ok:
 		return failure(failed), nil
-	case ctx.Err() == nil:
+	case one.ctx.Err() == nil:
 		e.c.Logger.Error("a call of a tool failed for a reason of our own", "operation_id", op.id, "tool", name, "error", err)
 	}
 	return failure(&tool.Error{Class: tool.Unavailable, Message: "The call could not be made; the log of the server has the reason."}), nil
 }
 
-func (e *Engine) within(ctx context.Context, op *operation, id uint32, server, name string, arguments []byte) (Answered, error) {
-	p, err := e.c.Tools.Prepare(ctx, server, name, arguments)
+func (e *Engine) within(op *operation, one *call, name string, arguments []byte) (Answered, error) {
+	ctx := one.ctx
+	p, err := e.c.Tools.Prepare(ctx, one.head.Server, name, arguments)
 	if err != nil {
 		return Answered{}, err
 	}
-	p.Subject = op.subjectOfCall(p, strconv.FormatUint(uint64(id), 10))
+	p.Subject = op.subjectOfCall(p, strconv.FormatUint(uint64(one.id), 10))
 	wish := op.wish(p, op.granted, 0)
 	wish.Approval = nil // one to the program is none to its calls
 	permit, err := e.c.Door.Authorize(ctx, wish)
@@ -68,18 +70,19 @@ func (e *Engine) within(ctx context.Context, op *operation, id uint32, server, n
 	var denied *authz.DeniedError
 	switch {
 	case errors.As(err, &pending):
-		return e.askWithin(ctx, op, p)
+		return e.askWithin(op, one, p)
 	case errors.As(err, &denied):
 		return Answered{}, refusedCall(denied, p)
 	case err != nil:
 		return Answered{}, err
 	}
-	return e.perform(ctx, op, p, permit)
+	return e.perform(op, one, p, permit)
 }
 
 // perform makes a call that is permitted. What is about to be called is in the record
 // before, and how that ended before the program is told.
-func (e *Engine) perform(ctx context.Context, op *operation, p Prepared, permit authz.Permit) (Answered, error) {
+func (e *Engine) perform(op *operation, one *call, p Prepared, permit authz.Permit) (Answered, error) {
+	ctx := one.ctx
 	began := e.c.Clock.Now()
 	events := append(permit.Decisions(), op.accepted(began, p)...)
 	events = append(events, op.toolCall(began, p, execution.StatusRunning, 0))
@@ -87,6 +90,7 @@ func (e *Engine) perform(ctx context.Context, op *operation, p Prepared, permit 
 		return Answered{}, fmt.Errorf("record a call: %w", err)
 	}
 	a, err := e.c.Tools.Perform(ctx, p, permit)
+	err = one.inTime(err, one.head.Server, p.Entry.Definition.Name)
 	now := e.c.Clock.Now()
 	done := op.toolCall(now, p, callStatus(err), now.Sub(began))
 	if failed := e.c.Journal.Record(context.WithoutCancel(ctx), done); failed != nil {

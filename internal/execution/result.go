@@ -52,6 +52,10 @@ type Result struct {
 	Attachments []Attachment `json:"-"`
 }
 
+// AsksWithin reports whether it is that of a program that runs and waits for a human to
+// decide about a call of a tool.
+func (r Result) AsksWithin() bool { return r.Status == StatusRunning && r.ApproveHint != "" }
+
 // Error says why a run did not end well.
 type Error struct {
 	// Code is a [Code], or the class name of the program's own exception.

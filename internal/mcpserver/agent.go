@@ -92,8 +92,8 @@ func (s *service) runAgent(ctx context.Context, req *mcp.CallToolRequest) (*mcp.
 	return plainText(cut(a.Text, Shown, leftOut).text, a.Failed), nil
 }
 
-// runForAgent runs a program of a model in the caller's name. A task that is over leaves
-// nothing behind that runs or asks.
+// runForAgent runs a program of a model in the caller's name, to its end or to a question
+// for a human. A task that ends otherwise leaves nothing behind that runs or asks.
 func (s *service) runForAgent(ctx context.Context, req *mcp.CallToolRequest, code string) (execution.Result, error) {
 	r, err := execution.Arguments{Code: code}.Request(s.caller.Principal, client(req))
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *service) runForAgent(ctx context.Context, req *mcp.CallToolRequest, cod
 		return execution.Result{}, err
 	}
 	res, err := s.engine.WaitUnlessAsked(ctx, s.caller.Principal, id, execution.MaxWait)
-	asked := res.Status == execution.StatusPendingApproval
+	asked := res.Status == execution.StatusPendingApproval || res.AsksWithin()
 	if ctx.Err() != nil || err == nil && !asked && !res.Status.Final() {
 		res, err = s.cancel(ctx, id)
 	}

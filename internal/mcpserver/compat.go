@@ -42,7 +42,7 @@ func profile(name string) (func(*service) tool, error) {
 // compat runs the code of a profile's tool to its end: these tools know of no
 // operation that one could come back to.
 func (s *service) compat(ctx context.Context, req *mcp.CallToolRequest, args execution.Arguments) (execution.Result, error) {
-	res, err := s.run(ctx, req, args, patience{most: execution.MaxWait})
+	res, err := s.run(ctx, req, args, patience{most: execution.MaxWait, stays: true})
 	if err == nil && res.Status == execution.StatusRunning {
 		id := res.OperationID
 		res, err = s.cancel(ctx, id)

@@ -59,11 +59,13 @@ func (s *service) askWith(res execution.Result, state string) *mcp.CallToolResul
 // patience is how long a call waits: most of all for the end of the program, and for
 // people only when the caller said so. A call that asks has the client show its user where
 // to decide, each question once; one that asks again only about what it was asked before.
+// One that nobody can come back to stays while the program's own calls are asked about.
 type patience struct {
 	most   time.Duration
 	people bool
 	asks   bool
 	again  bool
+	stays  bool
 }
 
 // run submits a call and waits for its end. A failure of ours after the
@@ -154,6 +156,10 @@ func (s *service) wait(ctx context.Context, req *mcp.CallToolRequest, id executi
 func (s *service) through(ctx context.Context, req *mcp.CallToolRequest, id execution.ID, p patience, alive *liveness) (execution.Result, error) {
 	until := time.Now().Add(p.most)
 	res, err := s.engine.WaitUnlessAsked(ctx, s.caller.Principal, id, p.most)
+	if err == nil && res.AsksWithin() && (p.people || p.stays) {
+		alive.say(waitingForApproval)
+		res, err = s.engine.Wait(ctx, s.caller.Principal, id, time.Until(until))
+	}
 	for err == nil && res.Status == execution.StatusPendingApproval {
 		fresh := p.asks && s.offers.fresh(res, p.again)
 		switch {

@@ -86,7 +86,7 @@ func (t operationTasks) task(ctx context.Context, res execution.Result) (tasks.T
 		TTL: time.Since(at.Created) + taskKept, Poll: pollRunning,
 	}
 	switch {
-	case res.Status == execution.StatusPendingApproval:
+	case res.Status == execution.StatusPendingApproval || res.AsksWithin():
 		out.Message, out.Poll = t.text(res), pollWaiting
 	case res.Status == execution.StatusCancelled:
 		out.Status, out.Message = tasks.Cancelled, res.Stderr

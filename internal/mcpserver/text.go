@@ -101,6 +101,8 @@ func ending(r execution.Result, before string) string {
 	switch {
 	case r.Status == execution.StatusOK:
 		return ""
+	case r.AsksWithin():
+		return asksWithin(r)
 	case r.Status == execution.StatusRunning:
 		return fmt.Sprintf("%s Call get_operation(operation_id=%q) to wait for the end, or cancel_operation to end it.", cmp.Or(r.Summary, "Still running."), string(r.OperationID))
 	}
@@ -233,6 +235,24 @@ func unapproved(r execution.Result) string {
 func pending(r execution.Result) string {
 	var p page
 	p.add("Waiting for your user's approval. Nothing was run yet.")
+	question(&p, r)
+	p.addf("Tell your user what is asked for and how to decide, and go on with what does not need it. You cannot decide this yourself. "+
+		"After a yes the code runs by itself: call get_operation(operation_id=%q) later, with wait_seconds to wait for the decision.", string(r.OperationID))
+	return p.b.String()
+}
+
+// asksWithin tells the same of a program that waits for the answer in the middle of its run.
+func asksWithin(r execution.Result) string {
+	var p page
+	p.add("The program is running and waits for your user's approval of a tool call.")
+	question(&p, r)
+	p.addf("Tell your user what is asked for and how to decide. You cannot decide this yourself. "+
+		"After the decision the program goes on by itself: call get_operation(operation_id=%q) later, with wait_seconds to wait for the end, or cancel_operation to end it.", string(r.OperationID))
+	return p.b.String()
+}
+
+// question tells what is asked and how the user decides.
+func question(p *page, r execution.Result) {
 	p.add(r.Summary)
 	for _, permission := range r.Permissions {
 		p.addf("- %s", permission)
@@ -241,7 +261,4 @@ func pending(r execution.Result) string {
 	if r.ExpiresAt != "" {
 		p.addf("The request expires at %s.", r.ExpiresAt)
 	}
-	p.addf("Tell your user what is asked for and how to decide, and go on with what does not need it. You cannot decide this yourself. "+
-		"After a yes the code runs by itself: call get_operation(operation_id=%q) later, with wait_seconds to wait for the decision.", string(r.OperationID))
-	return p.b.String()
 }

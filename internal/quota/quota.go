@@ -179,10 +179,13 @@ func (l *Limiter) leave(p execution.Principal) {
 }
 
 // await returns when an execution is no longer under way. One that waits for a human is
-// not: nobody knows for how long.
+// not: nobody knows for how long. One whose program waits for one about a call still is.
 func (l *Limiter) await(p execution.Principal, id execution.ID) {
 	for l.root.Err() == nil {
 		res, err := l.Engine.WaitUnlessAsked(l.root, p, id, watchTime)
+		if err == nil && res.AsksWithin() {
+			res, err = l.Engine.Wait(l.root, p, id, watchTime)
+		}
 		if err != nil || res.Status != execution.StatusRunning {
 			return
 		}

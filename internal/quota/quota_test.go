@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,23 @@ func (e *engine) WaitUnlessAsked(ctx context.Context, _ execution.Principal, id 
 	case <-ctx.Done():
 		return execution.Result{Status: execution.StatusRunning}, nil
 	}
+}
+
+// Wait is the same: whose program asks in the middle is told of by asking.
+func (e *engine) Wait(ctx context.Context, p execution.Principal, id execution.ID, d time.Duration) (execution.Result, error) {
+	return e.WaitUnlessAsked(ctx, p, id, d)
+}
+
+// asking is an engine whose programs all wait for a human about a call.
+type asking struct {
+	*engine
+
+	looks atomic.Int64
+}
+
+func (e *asking) WaitUnlessAsked(context.Context, execution.Principal, execution.ID, time.Duration) (execution.Result, error) {
+	e.looks.Add(1)
+	return execution.Result{Status: execution.StatusRunning, ApproveHint: "ask a human"}, nil
 }
 
 // end ends an execution, as seen by whoever waits for it.
@@ -122,6 +140,23 @@ func TestARateOfOneIsOneAMinute(t *testing.T) {
 	_, second := submit(l, "token:a")
 	if first != nil || refusedFor(t, second) != time.Minute {
 		t.Errorf("%v, %v", first, second)
+	}
+}
+
+func TestAProgramThatWaitsForAHumanAboutACallIsUnderWayAllTheSame(t *testing.T) {
+	e := &asking{engine: newEngine()}
+	l := New(e, book{"token:a": {Concurrency: 1}}, time.Now)
+	id, err := submit(l, "token:a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := submit(l, "token:a"); refusedFor(t, err) == 0 {
+		t.Error("another one was taken")
+	}
+	e.end(id, execution.StatusOK)
+	l.Close()
+	if n := e.looks.Load(); n != 1 {
+		t.Errorf("%d looks", n)
 	}
 }
 

@@ -61,6 +61,9 @@ func (a Answer) headline() string {
 	case execution.StatusPendingApproval:
 		return "⏳ **Waiting for approval** of operation " + string(a.Result.OperationID)
 	case execution.StatusRunning:
+		if a.Result.AsksWithin() {
+			return "⏳ **Waiting for approval** of a tool call, in the middle of operation " + string(a.Result.OperationID)
+		}
 		return "⏳ **Still running** as operation " + string(a.Result.OperationID)
 	default:
 		return "❌ **Task Failed**"
@@ -102,7 +105,7 @@ func (a Answer) errors() string {
 		}
 	}
 	if a.Result.ApproveHint != "" {
-		errs += "\n" + a.Result.ApproveHint
+		errs += "\n" + strings.TrimLeft(a.Result.Summary+"\n", "\n") + a.Result.ApproveHint
 	}
 	return strings.Trim(errs, "\n")
 }

@@ -32,6 +32,10 @@ func TestTheAnswerIsInTheFormOfTheServerItReplaces(t *testing.T) {
 		"pending": {Status: execution.StatusPendingApproval, Code: "ask()\n", Result: execution.Result{
 			Status: execution.StatusPendingApproval, OperationID: "op_1", ExitCode: -1, ApproveHint: "gearbox approvals approve op_1",
 		}},
+		"asking": {Status: execution.StatusRunning, Code: "github.merge()\n", Result: execution.Result{
+			Status: execution.StatusRunning, OperationID: "op_1", ExitCode: -1, Stdout: "so far\n", Summary: "The program waits for a human. The call of github.merge needs a human's yes.",
+			Permissions: []string{"tool(github.merge)"}, ApproveHint: "The user decides in a terminal: gearbox approvals show op_2",
+		}},
 	} {
 		path := filepath.Join("testdata", name+".md")
 		got := a.Text()

@@ -12,9 +12,10 @@ type Model interface {
 	Complete(context.Context, Conversation) (Reply, error)
 }
 
-// Runner runs a program to its end, or to a question for a human, under the rules that hold
-// for whoever gave the task. An [execution.RejectedError] says that the program cannot be
-// taken as it is; any other error is a failure of ours. When ctx ends, so does the run.
+// Runner runs a program under the rules that hold for whoever gave the task: to its end, or
+// to a question for a human about it, or about a call that it makes. An
+// [execution.RejectedError] says that the program cannot be taken as it is; any other error
+// is a failure of ours. When ctx ends before that, so does the run.
 type Runner interface {
 	Run(ctx context.Context, code string) (execution.Result, error)
 }
