@@ -51,8 +51,12 @@ func TestPatternsOfTools(t *testing.T) {
 		{"*", "", true},
 		{"a*a", "a", false},
 		{"", "a", false},
+		{"s?eep", "sleep", true},
+		{"s?eep", "seep", false},
+		{"*", "a.b/c\n", true},
+		{"délèt?", "délète", true},
 	} {
-		if match(c.pattern, c.name) != c.want {
+		if matches([]string{c.pattern}, c.name) != c.want {
 			t.Errorf("%q, %q: want %v", c.pattern, c.name, c.want)
 		}
 	}
