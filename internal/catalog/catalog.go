@@ -59,22 +59,24 @@ func New(servers []tool.Server, o Options) *Catalog {
 		aliases = append(aliases, importName(s))
 	}
 	c.nameModules(aliases)
-	ids := map[string]int{}
 	for _, s := range c.servers {
 		s.fill(o)
-		for _, e := range s.Entries {
-			ids[e.Definition.ID()]++
-		}
-	}
-	for _, s := range c.servers {
 		for i, e := range s.Entries {
-			s.Entries[i].Ambiguous = ids[e.Definition.ID()] > 1
+			s.Entries[i].Ambiguous = c.Ambiguous(e.Definition)
 		}
 		c.entries = append(c.entries, s.Entries...)
 	}
 	c.names = namesOf(c.servers)
 	c.index = indexOf(c.entries)
 	return c
+}
+
+// Ambiguous reports whether the server.tool of a tool reads as one of another server too.
+// That no such tool is listed now makes it no clearer: a rule is for what a server may list.
+func (c *Catalog) Ambiguous(d tool.Definition) bool {
+	return slices.ContainsFunc(c.servers, func(s *Server) bool {
+		return s.Name != d.Server && strings.HasPrefix(d.ID(), s.Name+".")
+	})
 }
 
 // nameModules gives each server a module. Of servers with one alias the first has it.

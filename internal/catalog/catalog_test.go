@@ -268,12 +268,31 @@ func TestANameOfTwoToolsIsNoneUntilItIsClear(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, e := range c.Entries() {
-		if faults := e.Faults(); !e.Ambiguous || len(faults) != 1 || !strings.HasPrefix(faults[0], "Another tool has the same server.tool") {
+		if faults := e.Faults(); !e.Ambiguous || len(faults) != 1 || !strings.HasPrefix(faults[0], "Its server.tool reads as a tool of another server") {
 			t.Errorf("%s: %q", e.Name(), faults)
 		}
 	}
 	if entry(t, c, "a_b.c").Definition.Server != "a.b" || entry(t, c, "a.b_c").Definition.Server != "a" {
 		t.Error("the names in Python are not clear")
+	}
+}
+
+func TestAToolThatReadsAsOneOfAnotherServerIsAmbiguousBeforeThatListsAny(t *testing.T) {
+	c := catalog.New([]tool.Server{
+		{Name: "my", Tools: []tool.Definition{{Name: "server.ro"}, {Name: "other.x"}, {Name: "server"}}},
+		{Name: "my.server"},
+		{Name: "a", Tools: []tool.Definition{{Name: "x"}}},
+		{Name: "a.b", Tools: []tool.Definition{{Name: "y"}}},
+		{Name: "a-b.c", Tools: []tool.Definition{{Name: "z"}}},
+	}, catalog.Options{})
+	var unclear []string
+	for _, e := range c.Entries() {
+		if e.Ambiguous {
+			unclear = append(unclear, e.Definition.ID())
+		}
+	}
+	if !slices.Equal(unclear, []string{"a.b.y", "my.server.ro"}) {
+		t.Error(unclear)
 	}
 }
 

@@ -25,8 +25,8 @@ type Entry struct {
 	// says of the tool.
 	Trusted bool
 	Note    string
-	// Ambiguous tells that another tool has the same server.tool, as b.c of a and c of a.b
-	// have: a rule that names the one names the other.
+	// Ambiguous tells that its server.tool reads as one of another server, as b.c of a and
+	// c of a.b do: a rule for the tools of the one holds for the other.
 	Ambiguous bool
 
 	faults []string
@@ -63,7 +63,7 @@ func (e Entry) Faults() []string {
 	_, told := e.input.get()
 	faults := append(slices.Clone(e.faults), told...)
 	if e.Ambiguous {
-		faults = append(faults, "Another tool has the same server.tool, so that a rule for the one holds for the other: give one of the servers a name without a dot.")
+		faults = append(faults, "Its server.tool reads as a tool of another server, so that a rule for the one holds for the other: it cannot be called until one of the servers has a name without a dot.")
 	}
 	return faults
 }

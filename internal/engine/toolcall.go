@@ -97,7 +97,7 @@ func (op *operation) subjectOfCall(p Prepared, id string) execution.Digest {
 func (op *operation) toolCall(now time.Time, p Prepared, s execution.Status, took time.Duration) audit.Event {
 	e := op.event(now, audit.ToolCall)
 	e.Permission, e.Status, e.Usage.Wall = policy.Permission{Kind: policy.Tool, Target: p.ID()}.String(), s, took
-	e.Details = map[string]string{"arguments": p.recorded(), "definition": p.Entry.Pin.String()}
+	e.Details = map[string]string{"arguments": p.recorded(), "arguments_digest": execution.DigestOf(p.Arguments).String(), "definition": p.Entry.Pin.String()}
 	return e
 }
 

@@ -28,10 +28,7 @@ func (g *Gateway) Prepare(ctx context.Context, server, name string, arguments js
 		return engine.Prepared{}, err
 	}
 	if e.Ambiguous {
-		return engine.Prepared{}, &tool.Error{
-			Class: tool.Denied, Server: e.Definition.Server, Tool: e.Definition.Name,
-			Message: fmt.Sprintf("no rule can tell %s from another tool: give one of the servers an alias without a dot", e.Definition.ID()),
-		}
+		return engine.Prepared{}, ambiguous(e.Definition)
 	}
 	p := engine.Prepared{Entry: e}
 	if now, is := v.changed[e.Definition.ID()]; is {
@@ -42,6 +39,14 @@ func (g *Gateway) Prepare(ctx context.Context, server, name string, arguments js
 	}
 	p.ReadOnly = readOnly(p.Entry)
 	return p, nil
+}
+
+// ambiguous refuses what no rule can be for.
+func ambiguous(d tool.Definition) error {
+	return &tool.Error{
+		Class: tool.Denied, Server: d.Server, Tool: d.Name,
+		Message: fmt.Sprintf("no rule can tell %s from a tool of another server: an operator has to give one of the servers a name without a dot", d.ID()),
+	}
 }
 
 // find is a tool of a server that is ready. One that is not there is looked for again once
@@ -152,6 +157,9 @@ func (g *Gateway) prepareRead(ctx context.Context, server string, arguments json
 		return engine.Prepared{}, &tool.Error{Class: tool.NotFound, Message: fmt.Sprintf("there is no server %q", server), Server: server}
 	}
 	d := tool.Definition{Server: configured, Name: engine.ReadResource}
+	if v.catalog.Ambiguous(d) {
+		return engine.Prepared{}, ambiguous(d)
+	}
 	return engine.Prepared{Entry: catalog.Entry{Definition: d, Pin: catalog.Pin(d)}, Arguments: arguments}, nil
 }
 

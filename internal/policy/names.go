@@ -121,39 +121,26 @@ func (m program) touches(target string) bool {
 	return open(target) || m.name == cross || matchSegment(m.name, path.Base(target))
 }
 
-// dotted matches names made of parts with dots between them.
-type dotted struct {
-	g glob
-	// below makes a name cover everything under it, as a package covers its modules.
-	below bool
-}
+// dotted matches names made of parts with dots between them, and everything under them, as
+// a package covers its modules.
+type dotted glob
 
-func newDotted(kind Kind, p string) (matcher, *RuleError) {
+func newDotted(p string) (matcher, *RuleError) {
 	if strings.ContainsAny(p, " \t/:") {
 		return nil, broken("write names with dots between them", "%q is not a name", p)
-	}
-	if kind == Tool && !strings.Contains(p, ".") {
-		return nil, broken("write tool("+p+".*) for all of a server's tools", "%q names no tool", p)
 	}
 	g, err := newGlob(p, ".", true)
 	if err != nil {
 		return nil, err
 	}
-	return dotted{g: g, below: kind == Import}, nil
+	return dotted(g), nil
 }
 
 func (m dotted) covers(target string) bool {
 	if unknown(target) {
 		return false
 	}
-	segments := strings.Split(target, ".")
-	if m.g.match(segments) {
-		return true
-	}
-	if !m.below {
-		return false
-	}
-	return slices.Concat(m.g, glob{cross}).match(segments)
+	return slices.Concat(glob(m), glob{cross}).match(strings.Split(target, "."))
 }
 
 func (m dotted) touches(target string) bool { return open(target) || m.covers(target) }

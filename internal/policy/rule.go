@@ -251,8 +251,10 @@ func newMatcher(kind Kind, private bool, p string) (matcher, *RuleError) {
 		return newPath(p)
 	case Run:
 		return newProgram(p)
-	case Import, Tool:
-		return newDotted(kind, p)
+	case Import:
+		return newDotted(p)
+	case Tool:
+		return newTool(p)
 	case Install:
 		return newRequirement(p)
 	default:
@@ -349,7 +351,7 @@ func (r Rule) Names() (names []string, all bool, open []string) {
 			switch {
 			case t == "*" || t == "**":
 				all = true
-			case strings.Contains(t, "*"):
+			case strings.Contains(t, "*") || r.kind == Tool && strings.Contains(t, "?"):
 				open = append(open, t)
 			default:
 				names = append(names, t)
@@ -370,7 +372,7 @@ func Granting(p Permission) string {
 		target, _ = cutRequirement(strings.TrimSpace(target))
 	case p.Kind == Read || p.Kind == Write:
 		target = cleanPath(target)
-	case strings.Contains(target, "*"):
+	case strings.Contains(target, "*"), p.Kind == Tool && !plainTool(target):
 		return ""
 	}
 	word := string(p.Kind)

@@ -12,6 +12,7 @@ import (
 	"github.com/gearbox-mcp/gearbox/internal/gateway"
 	"github.com/gearbox-mcp/gearbox/internal/gear"
 	"github.com/gearbox-mcp/gearbox/internal/mcpserver"
+	"github.com/gearbox-mcp/gearbox/internal/policy"
 	"github.com/gearbox-mcp/gearbox/internal/tool"
 	"github.com/gearbox-mcp/gearbox/internal/upstream"
 	"github.com/gearbox-mcp/gearbox/internal/upstream/oauth"
@@ -70,29 +71,47 @@ func (o Options) configured(dataDir string) (serverfile.Config, error) {
 	if err != nil {
 		return c, about("mcp-servers", "%w", err)
 	}
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		if _, err := approvals(*s); err != nil && s.Fault == "" {
+			s.Fault = fmt.Sprintf("%s: tools.approve: %v", s.Origin, err)
+		}
+	}
 	return c, nil
 }
 
+// approvals are the rules that have each call of some tools of a server asked about.
+func approvals(s upstream.Spec) ([]policy.Rule, error) {
+	var rules []policy.Rule
+	for _, pattern := range s.Approve {
+		rule, err := policy.ToolRule(s.Name, pattern)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, rule.From(s.Origin))
+	}
+	return rules, nil
+}
+
 // serverRules has each call of the tools that a configuration file lists below approve
-// asked about.
+// asked about. A server with a fault has no tools.
 func (o Options) serverRules(dataDir string) (gear.Overlays, error) {
 	c, err := o.configured(dataDir)
 	if err != nil {
 		return gear.Overlays{}, err
 	}
 	var rules gear.Overlays
-	var errs []error
 	for _, s := range c.Servers {
-		for _, pattern := range s.Approve {
-			rule, err := gear.ParseRule(fmt.Sprintf("tool(%s.%s)", s.Name, pattern), false)
-			if err != nil {
-				errs = append(errs, about("mcp-servers", "%s: tools.approve %q: %w", s.Origin, pattern, err))
-				continue
-			}
-			rules.Ask = append(rules.Ask, rule.From(s.Origin))
+		if s.Fault != "" {
+			continue
 		}
+		ask, err := approvals(s)
+		if err != nil {
+			return gear.Overlays{}, fmt.Errorf("%s: tools.approve: %w", s.Origin, err)
+		}
+		rules.Ask = append(rules.Ask, ask...)
 	}
-	return rules, errors.Join(errs...)
+	return rules, nil
 }
 
 // openServers prepares sessions with other servers. A short command starts those that it

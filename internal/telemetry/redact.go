@@ -76,6 +76,10 @@ func maskTexts(r *logging.Redactor, v reflect.Value) {
 func maskMap(r *logging.Redactor, in map[string]string) map[string]string {
 	out := make(map[string]string, len(in))
 	for k, v := range in {
+		if masked, is := r.JSON(v); is && !r.Secret(k) {
+			out[r.Text(k)] = masked
+			continue
+		}
 		out[r.Text(k)] = r.Field(k, v)
 	}
 	return out

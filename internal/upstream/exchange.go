@@ -113,6 +113,7 @@ func (v *server) masked(r tool.Result) tool.Result {
 	for i := range r.Blocks {
 		b := &r.Blocks[i]
 		b.Text, b.Name, b.URI = v.mask.exact(b.Text), v.mask.exact(b.Name), v.mask.exact(b.URI)
+		b.MIME, b.Data = v.mask.exact(b.MIME), v.mask.bytes(b.Data)
 	}
 	return r
 }

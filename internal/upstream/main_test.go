@@ -16,7 +16,7 @@ import (
 const modeKey = "UPSTREAM_TEST_MODE"
 
 func TestMain(m *testing.M) {
-	mode := os.Getenv(modeKey)
+	mode := strings.TrimPrefix(os.Getenv(modeKey), "as ")
 	if mode == "" {
 		os.Exit(m.Run())
 	}
@@ -33,7 +33,7 @@ func spec(t testing.TB, name, mode string) Spec {
 	}
 	return Spec{
 		Name: name, Transport: Stdio, Command: []string{exe}, Dir: t.TempDir(),
-		Env: map[string]string{modeKey: mode, "GORACE": "atexit_sleep_ms=0"},
+		Env: map[string]string{modeKey: "as " + mode, "GORACE": "atexit_sleep_ms=0"},
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -14,6 +16,9 @@ import (
 // shortestSecret is the length below which a value is not looked for in other texts: it
 // would be found everywhere.
 const shortestSecret = 6
+
+// longestNumber is the length from which digits may be a credential.
+const longestNumber = 8
 
 // mask takes the credentials of one server out of what it says, and out of what is said
 // of it. Patterns cannot know a key that looks like any word; the values can be.
@@ -33,9 +38,12 @@ func newMask(s Spec, r *logging.Redactor) *mask {
 		}
 	}
 	for k, v := range s.Env {
-		if r.Secret(k) || r.Text(v) != v {
-			m.add(v)
+		if r.Secret(k) || r.Text(v) != v || !Public(k, v) {
+			m.addValue(v)
 		}
+	}
+	for _, v := range s.Secrets {
+		m.addValue(v)
 	}
 	for i, a := range s.Command {
 		m.addArgument(a, i > 0 && r.Text(s.Command[i-1]+" "+a) != s.Command[i-1]+" "+a)
@@ -47,6 +55,32 @@ func newMask(s Spec, r *logging.Redactor) *mask {
 		m.add(s.OAuth.ClientSecret)
 	}
 	return m
+}
+
+// addValue adds a value, and what is secret in it where it is an address.
+func (m *mask) addValue(v string) {
+	m.add(v)
+	if u, err := url.Parse(v); err == nil && u.Host != "" {
+		m.addURL(u)
+	}
+}
+
+// Public reports whether the value of a variable can be no credential, by what the variable
+// is for or how the value looks: a number, a choice, or an absolute path.
+func Public(name, value string) bool {
+	if slices.ContainsFunc(inherited(), func(n string) bool {
+		return n == name && !strings.HasSuffix(strings.ToLower(n), "_proxy")
+	}) {
+		return true
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil && len(value) < longestNumber {
+		return true
+	}
+	switch strings.ToLower(value) {
+	case "verbose", "warning", "production", "development", "staging", "enabled", "disabled":
+		return true
+	}
+	return filepath.IsAbs(value)
 }
 
 // addArgument adds what follows an option that names a secret, before = or after a blank.
@@ -61,6 +95,11 @@ func (m *mask) addArgument(a string, secret bool) {
 func (m *mask) addURL(u *url.URL) {
 	if p, ok := u.User.Password(); ok {
 		m.add(p)
+		m.add(url.QueryEscape(p))
+		m.add(url.PathEscape(p))
+	}
+	if _, both := u.User.Password(); u.User != nil && !both {
+		m.add(u.User.Username()) // a token, alone
 	}
 	for k, values := range u.Query() {
 		for _, v := range values {
@@ -98,6 +137,16 @@ func (m *mask) exact(s string) string {
 		s = strings.ReplaceAll(s, v, logging.Mask)
 	}
 	return s
+}
+
+// bytes masks the values of the server in data. What holds none stays what it is.
+func (m *mask) bytes(data []byte) []byte {
+	for _, v := range m.secrets() {
+		if bytes.Contains(data, []byte(v)) {
+			data = bytes.ReplaceAll(data, []byte(v), []byte(logging.Mask))
+		}
+	}
+	return data
 }
 
 // json masks within the strings of a JSON text. One that holds nothing of the kind stays

@@ -37,6 +37,33 @@ func TestCredentialsOfAConfigurationAreMaskedAndOtherValuesAreNot(t *testing.T) 
 	}
 }
 
+func TestCredentialsUnderHarmlessNamesAreMasked(t *testing.T) {
+	r, err := logging.NewRedactor(logging.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMask(Spec{
+		Env: map[string]string{
+			"PAT": "plainvalue1", "DSN": "postgres://app:hunter22@db/x", "SLACK_BOT": "botvalue", "KEYFILE": "from-a-variable",
+			"LANG": "en_US.UTF-8", "PORT": "8080", "FOLDER": "/srv/data", "MODE": "production",
+		},
+		Secrets: []string{"argument-of-any-name"},
+	}, r)
+	for _, secret := range []string{"plainvalue1", "postgres://app:hunter22@db/x", "hunter22", "botvalue", "from-a-variable", "argument-of-any-name"} {
+		if s := m.exact("<" + secret + ">"); strings.Contains(s, secret) {
+			t.Error(s)
+		}
+		if s := string(m.bytes([]byte("<" + secret + ">"))); strings.Contains(s, secret) {
+			t.Error(s)
+		}
+	}
+	for _, plain := range []string{"en_US.UTF-8", "8080", "/srv/data", "production"} {
+		if m.exact(plain) != plain {
+			t.Error(plain)
+		}
+	}
+}
+
 func TestPatternsOfTools(t *testing.T) {
 	for _, c := range []struct {
 		pattern, name string
@@ -51,8 +78,12 @@ func TestPatternsOfTools(t *testing.T) {
 		{"*", "", true},
 		{"a*a", "a", false},
 		{"", "a", false},
+		{"s?eep", "sleep", true},
+		{"s?eep", "seep", false},
+		{"*", "a.b/c\n", true},
+		{"délèt?", "délète", true},
 	} {
-		if match(c.pattern, c.name) != c.want {
+		if matches([]string{c.pattern}, c.name) != c.want {
 			t.Errorf("%q, %q: want %v", c.pattern, c.name, c.want)
 		}
 	}

@@ -41,6 +41,8 @@ type Spec struct {
 
 	URL     string
 	Headers map[string]string
+	// Secrets are values that were taken from variables, wherever they stand.
+	Secrets []string
 	OAuth   *OAuth // nil where the operator asks for none
 
 	Timeout        time.Duration // of one call; 0 is [DefaultTimeout]

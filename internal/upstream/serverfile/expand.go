@@ -20,6 +20,7 @@ type expander struct {
 	options Options
 	env     map[string]string // of the env files
 	inputs  map[string]string // descriptions of what users are asked for, by id
+	taken   *[]string         // values of variables that may be credentials; nil to keep none
 }
 
 // lookup is a variable. The environment is the stronger place.
@@ -98,7 +99,10 @@ func (x expander) value(inside string) (string, error) {
 	case optional && v == "":
 		return fallback, nil
 	case !set:
-		return "", fmt.Errorf("the variable %s is not set: set it where Gearbox is started or in a file of --env-file, or write ${%s:-…}", name, name)
+		return "", fmt.Errorf("${%s} is not set: set the variable where Gearbox is started or in a file of --env-file, or write ${%s:-…}", name, name)
+	}
+	if x.taken != nil && !upstream.Public(name, v) && !slices.Contains(*x.taken, v) {
+		*x.taken = append(*x.taken, v)
 	}
 	return v, nil
 }
@@ -119,6 +123,9 @@ func (x expander) input(id string) (string, error) {
 		return '_'
 	}, id)
 	if v, ok := x.lookup(name); ok {
+		if x.taken != nil && !slices.Contains(*x.taken, v) {
+			*x.taken = append(*x.taken, v)
+		}
 		return v, nil
 	}
 	about := ""
@@ -132,6 +139,7 @@ func (x expander) input(id string) (string, error) {
 func (x expander) spec(e Entry) (upstream.Spec, []Warning) {
 	x.inputs = e.inputs
 	b := &expansion{expander: x, entry: e, spec: e.Spec}
+	b.taken = &b.spec.Secrets
 	b.all()
 	if b.spec.Fault == "" {
 		b.check()

@@ -39,7 +39,7 @@ func TestWhatExpandsToWhat(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"${NOT}":         "NOT is not set",
+		"${NOT}":         "${NOT} is not set",
 		"${input:other}": "INPUT_OTHER",
 		"${config:x}":    "not known here",
 		"${}":            "not known here",
