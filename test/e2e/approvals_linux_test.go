@@ -325,7 +325,7 @@ func openTerminal(ts *testscript.TestScript) (ours, theirs *os.File) {
 }
 
 // patience bounds what a screen or an answer is waited for, on a machine that has much else to do.
-const patience = 5 * time.Minute
+const patience = 2 * time.Minute
 
 func (s *screen) await(ctx context.Context, ts *testscript.TestScript, text string) {
 	ctx, stop := context.WithTimeout(ctx, patience)
