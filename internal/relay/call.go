@@ -160,7 +160,11 @@ func (r *Relay) forward(ctx context.Context, c *call, l *line) {
 	defer stop()
 	var s *session
 	if !c.alone {
-		s = l.current()
+		var err error
+		if s, err = r.within(l); err != nil {
+			r.failed(ctx, c, l, err)
+			return
+		}
 	}
 	deliver := func(m jsonrpc.Message) { r.deliver(ctx, c, l, s, m) }
 	_, err := l.post(within, s, c.request, c.key, deliver)
@@ -172,6 +176,21 @@ func (r *Relay) forward(ctx context.Context, c *call, l *line) {
 	if err != nil && !c.answered {
 		r.failed(ctx, c, l, err)
 	}
+}
+
+// within is the client's session at the server, nil when it has begun none. A server that
+// was found while the stand-in took the client's initialize has no session yet.
+func (r *Relay) within(l *line) (*session, error) {
+	if s := l.current(); s != nil {
+		return s, nil
+	}
+	r.mu.Lock()
+	hello := r.hello
+	r.mu.Unlock()
+	if hello == nil {
+		return nil, nil //nolint:nilnil // a call without a session is the server's to refuse
+	}
+	return r.open(l.ctx, l, hello, nil)
 }
 
 // deliver passes on what comes in answer to a call.
