@@ -5,6 +5,7 @@ package sidecar_test
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,8 +150,8 @@ func TestACallIsAnsweredWhateverBecomesOfItsInterpreter(t *testing.T) {
 			if next := callTool(t, session, "execute", map[string]any{"code": "6*7"}); next["value"] != 42.0 {
 				t.Errorf("the next call: %v", next)
 			}
-			if left := marked(t, mark); len(left) > 0 {
-				t.Errorf("%q are left", left)
+			for len(marked(t, mark)) > 0 { // they are taken apart beside the answers
+				runtime.Gosched()
 			}
 		})
 	}
