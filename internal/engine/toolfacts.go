@@ -12,9 +12,9 @@ type Bindings interface {
 	// Await waits for the servers of calls by the modules and functions of a program, each
 	// for as long as it may take to start. Those that do not come are not known then.
 	Await(ctx context.Context, targets []string)
-	// Meant waits for nothing. It is the permission that a call by the module and function of a program needs:
-	// tool(server.tool), with the name as the server spells it. It is false when no such
-	// tool is known now; then the call itself tells.
+	// Meant is the permission that a call by the module and function of a program needs:
+	// tool(server.tool), with the name as the server spells it. It waits for nothing, and is
+	// false when no such tool is known now; then the call itself tells.
 	Meant(target string) (policy.Permission, bool)
 }
 
@@ -22,6 +22,9 @@ type Bindings interface {
 // is asked about is asked when the program calls, with the arguments in view, unless the
 // operator has a yes to a script be one to the calls that stand in it.
 func (e *Engine) toolsMeant(op *operation, perms []policy.Permission) []policy.Permission {
+	if !slices.ContainsFunc(perms, func(p policy.Permission) bool { return p.Kind == policy.Tool }) {
+		return perms // as of nearly every program
+	}
 	e.awaitTools(op, perms)
 	out := perms[:0:0]
 	for _, p := range perms {
@@ -57,7 +60,5 @@ func (e *Engine) awaitTools(op *operation, perms []policy.Permission) {
 			targets = append(targets, p.Target)
 		}
 	}
-	if len(targets) > 0 {
-		e.c.Bindings.Await(op.ctx, targets)
-	}
+	e.c.Bindings.Await(op.ctx, targets)
 }

@@ -107,7 +107,8 @@ func (g *Gateway) now(ctx context.Context, wait bool) (*view, error) {
 	servers := g.c.Servers.Known(ctx, wait)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.version >= version && g.shown != nil {
+	// Who waited may know more than who is told of changes does yet.
+	if g.shown != nil && (g.version > version || g.version == version && !wait) {
 		return g.shown, nil
 	}
 	v, err := g.view(ctx, servers)

@@ -242,6 +242,14 @@ func TestImportingOneServerWaitsForNoOther(t *testing.T) {
 	}
 }
 
+func TestASearchFindsWhatItWaitedFor(t *testing.T) {
+	w := newWorld(t, false)
+	w.prepare("files", "read-file", `{"path":"a"}`) // before the other server is there
+	if text, err := w.Search(t.Context(), "go", "", 10, "name"); err != nil || !strings.Contains(text, "late: go") {
+		t.Errorf("%s %v", text, err)
+	}
+}
+
 func TestAChangedToolIsShownAsItWasUntilTheChangeIsAccepted(t *testing.T) {
 	w := newWorld(t, true)
 	if p := w.prepare("files", "read-file", `{"path":"a"}`); p.Changed != "" || !p.ReadOnly {
